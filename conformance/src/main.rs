@@ -1,0 +1,4 @@
+//! The `gdn-conformance` command.
+#![forbid(unsafe_code)]
+
+fn main() {}

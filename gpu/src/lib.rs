@@ -1,0 +1,6 @@
+//! CUDA kernels of gated-delta-rule decoding, the contract of each, and the executors that run them.
+
+pub mod contract;
+pub mod executor;
+
+pub use executor::{Error, Executor};

@@ -1,0 +1,1 @@
+//! The operations, one file a kernel family.
