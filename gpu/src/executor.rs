@@ -117,7 +117,9 @@ pub enum Error {
         needed: String,
     },
     /// No NVRTC to compile with.
-    #[error("NVRTC was not found ({detail}); install a CUDA toolkit, or `pip install nvidia-cuda-nvrtc` in the active Python environment")]
+    #[error(
+        "NVRTC was not found ({detail}); install a CUDA toolkit, or `pip install nvidia-cuda-nvrtc` in the active Python environment"
+    )]
     NoCompiler {
         /// Where it was looked for.
         detail: String,
@@ -198,9 +200,12 @@ pub trait Executor: Send {
     /// Frees a buffer.
     fn free(&mut self, buffer: Buffer);
 
-    /// Marks bytes `from..to` of a buffer as what a kernel may only read; an executor that cannot tell ignores it.
-    fn protect(&mut self, buffer: Buffer, from: usize, to: usize) {
-        let _ = (buffer, from, to);
+    /// Declares that a kernel may touch bytes `from..to` of a buffer and nothing else of it, and whether it may write them.
+    ///
+    /// What lies outside is guard words. An executor that cannot watch accesses ignores this; the guard words still show
+    /// what was written.
+    fn expose(&mut self, buffer: Buffer, from: usize, to: usize, writable: bool) {
+        let _ = (buffer, from, to, writable);
     }
 
     /// Copies bytes into a buffer, from its byte `at` on.

@@ -1,6 +1,8 @@
 //! CUDA kernels of gated-delta-rule decoding, the contract of each, and the executors that run them.
 
 pub mod contract;
+pub mod contracts;
 pub mod executor;
+pub mod run;
 
 pub use executor::{Error, Executor};

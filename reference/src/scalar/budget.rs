@@ -52,15 +52,8 @@ impl Budget {
     /// CUDA's single-precision functions without fast math: the maximum errors of the table "Single-Precision Mathematical
     /// Standard Library Functions with Maximum ULP Error" in the CUDA C++ Programming Guide (`expf` 2, `rsqrtf` 2,
     /// `log1pf` 1, `sinf` and `cosf` 2; division and square root 0.5 under `-prec-div=true -prec-sqrt=true`).
-    pub const CUDA: Self = Self {
-        div: 0.5,
-        sqrt: 0.5,
-        rsqrt: 2.0,
-        exp: 2.0,
-        log1p: 1.0,
-        sin_cos: 2.0,
-        reduction: Reduction::AnyOrder,
-    };
+    pub const CUDA: Self =
+        Self { div: 0.5, sqrt: 0.5, rsqrt: 2.0, exp: 2.0, log1p: 1.0, sin_cos: 2.0, reduction: Reduction::AnyOrder };
 
     /// This budget with another shape of sums.
     pub const fn with_reduction(self, reduction: Reduction) -> Self {
