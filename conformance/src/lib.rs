@@ -1,2 +1,19 @@
 //! Numerical conformance of gated-delta-rule GPU kernels: cases, verdicts, reports and the command line.
+//!
+//! Data flows one way: a [`case::Case`] draws inputs, a [`runner::Runner`] turns them into outputs, a
+//! [`verdict::Verdict`] compares those with the oracle's bounds, a [`report::Report`] says what came of it.
 #![forbid(unsafe_code)]
+
+pub mod case;
+pub mod cases;
+pub mod check;
+pub mod cli;
+pub mod draw;
+pub mod error;
+pub mod family;
+pub mod regime;
+pub mod replay;
+pub mod report;
+pub mod runner;
+pub mod suites;
+pub mod verdict;

@@ -1,4 +1,11 @@
 //! The `gdn-conformance` command.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use gdn_conformance::cli::{self, Cli};
+
+fn main() -> ExitCode {
+    ExitCode::from(cli::run(Cli::parse()))
+}

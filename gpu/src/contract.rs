@@ -410,7 +410,7 @@ impl Source {
 }
 
 /// Everything there is to know of a kernel in order to run and judge it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contract {
     /// Name of the entry point, C linkage.
     pub kernel: &'static str,

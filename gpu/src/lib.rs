@@ -1,8 +1,15 @@
 //! CUDA kernels of gated-delta-rule decoding, the contract of each, and the executors that run them.
+//!
+//! [`GDN_KERNELS`] and [`QWEN38_KERNELS`] are the published sources; [`contracts`] says of each kernel in them what it takes,
+//! where it is defined and how exact it must be; [`run`] drives any of them through an [`Executor`].
 
 pub mod contract;
 pub mod contracts;
+pub mod cuda;
 pub mod executor;
+mod kernels;
+pub mod nvrtc;
 pub mod run;
 
 pub use executor::{Error, Executor};
+pub use kernels::{GDN_KERNELS, QWEN38_KERNELS, program};

@@ -3,7 +3,7 @@
 /// Unit roundoff of f32, 2⁻²⁴: a correctly rounded result r is off by at most `U`·|r|.
 pub const U: f64 = 1.0 / 16_777_216.0;
 
-/// How a kernel adds up the terms of a reduction; decides the depth of the summation tree, and with it γ_d.
+/// How a kernel adds up the terms of a reduction; decides the depth of the summation tree, and with it `γ_d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// Any order, one after the other included: depth n − 1.
@@ -56,6 +56,7 @@ impl Budget {
         Self { div: 0.5, sqrt: 0.5, rsqrt: 2.0, exp: 2.0, log1p: 1.0, sin_cos: 2.0, reduction: Reduction::AnyOrder };
 
     /// This budget with another shape of sums.
+    #[must_use]
     pub const fn with_reduction(self, reduction: Reduction) -> Self {
         Self { reduction, ..self }
     }

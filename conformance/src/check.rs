@@ -1,0 +1,143 @@
+//! `check`: runs cases, token by token, and judges every output of every launch.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gdn_gpu::run::{RunError, Tensors};
+
+use crate::case::Case;
+use crate::draw::Draws;
+use crate::error::Error;
+use crate::family::{Suite, carry};
+use crate::runner::Runner;
+use crate::suites;
+use crate::verdict::{self, Disposition, Verdict};
+
+/// The verdicts on one case, an output each.
+#[derive(Clone, Debug)]
+pub struct CaseResult {
+    /// The case.
+    pub case: Case,
+    /// Its outputs' verdicts, each the worst over the tokens.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl CaseResult {
+    /// Whether every output passed. A case without verdicts has not.
+    pub fn passed(&self) -> bool {
+        !self.verdicts.is_empty() && self.verdicts.iter().all(|v| v.disposition == Disposition::Passed)
+    }
+}
+
+/// Runs one case. What the executor runs into (a fault, a hang) is a failed verdict on the case, not the end of the run.
+///
+/// # Errors
+/// Where the case is outside of the contract.
+pub fn run_case(runner: &mut Runner, case: &Case) -> Result<CaseResult, Error> {
+    let suite = suites::find(case.contract.kernel)?;
+    let mut worst: BTreeMap<String, Verdict> = BTreeMap::new();
+    let mut carried: Option<Tensors> = None;
+    for token in 0..case.tokens {
+        let draws = Draws::new(case, token);
+        let mut inputs = suite.draw(case, &draws);
+        if let Some(state) = carried.take() {
+            inputs.extend(state);
+        }
+        let (verdicts, outputs) = match launch(runner, suite, case, &inputs, u64::from(token)) {
+            Ok(done) => done,
+            Err(Error::Run(RunError::Executor(error))) => (vec![fault(&error)], Tensors::new()),
+            Err(error) => return Err(error),
+        };
+        for mut verdict in verdicts {
+            if case.tokens > 1 {
+                verdict.detail = format!("token {token}: {}", verdict.detail);
+            }
+            merge(&mut worst, verdict);
+        }
+        if outputs.is_empty() {
+            break;
+        }
+        let mut state = Tensors::new();
+        carry(case.contract, &mut state, &outputs);
+        carried = Some(state);
+    }
+    Ok(CaseResult { case: case.clone(), verdicts: worst.into_values().collect() })
+}
+
+/// One launch and its verdicts; the outputs, for the next token.
+fn launch(
+    runner: &mut Runner,
+    suite: &dyn Suite,
+    case: &Case,
+    inputs: &Tensors,
+    token: u64,
+) -> Result<(Vec<Verdict>, Tensors), Error> {
+    let outcome = runner.run(suite, &case.shape, inputs, case.seed.wrapping_add(token))?;
+    let checks = suite.expect(&case.shape, inputs, &outcome.outputs)?;
+    let mut verdicts: Vec<Verdict> =
+        checks.iter().map(|check| verdict::judge(check, outcome.outputs.get(check.output))).collect();
+    verdicts.extend(outcome.findings.iter().map(verdict::memory));
+    Ok((verdicts, outcome.outputs))
+}
+
+fn fault(error: &gdn_gpu::Error) -> Verdict {
+    Verdict {
+        output: "launch".into(),
+        disposition: Disposition::Failed,
+        utilization: f64::INFINITY,
+        ulp: 0.0,
+        index: 0,
+        elements: 0,
+        failures: 1,
+        undetermined: 0,
+        detail: error.to_string(),
+    }
+}
+
+/// Keeps the worse of two verdicts on the same output.
+fn merge(worst: &mut BTreeMap<String, Verdict>, verdict: Verdict) {
+    let rank = |v: &Verdict| (v.disposition == Disposition::Failed, v.utilization, v.ulp);
+    match worst.get_mut(&verdict.output) {
+        Some(kept) if rank(kept) >= rank(&verdict) => {}
+        _ => {
+            worst.insert(verdict.output.clone(), verdict);
+        }
+    }
+}
+
+/// Runs all cases over the machine's cores, in their order, calling `done` after each.
+///
+/// Each thread owns a fork of the runner and takes the next case when it is free; an executor that spreads one launch over
+/// cores by itself is not starved by that.
+///
+/// # Errors
+/// The first error of a case, or of a fork of the runner.
+pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Sync) -> Result<Vec<CaseResult>, Error> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len().max(1));
+    let forks = (0..threads).map(|_| runner.fork()).collect::<Result<Vec<_>, _>>()?;
+    let next = AtomicUsize::new(0);
+    let (next, done) = (&next, &done);
+    let mut results: Vec<(usize, CaseResult)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = forks
+            .into_iter()
+            .map(|mut own| {
+                scope.spawn(move || {
+                    let mut results = Vec::new();
+                    while let Some((i, case)) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, cases.get(i)?)))
+                    {
+                        let result = run_case(&mut own, case)?;
+                        done(&result);
+                        results.push((i, result));
+                    }
+                    Ok(results)
+                })
+            })
+            .collect();
+        let joined =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect::<Result<Vec<_>, Error>>().map(|parts| parts.into_iter().flatten().collect())
+    })?;
+    results.sort_by_key(|(i, _)| *i);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}

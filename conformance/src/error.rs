@@ -1,0 +1,76 @@
+//! What stops a command before it has a verdict: each message names the thing and the remedy, and the exit status is 2.
+
+use std::path::{Path, PathBuf};
+
+use gdn_gpu::contract::DomainError;
+use gdn_gpu::run::RunError;
+use gdn_reference::ShapeError;
+
+/// Why a command could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A name that nothing has.
+    #[error("unknown {what} `{given}`{}", did_you_mean(.nearest.as_deref()))]
+    Unknown {
+        /// What sort of name.
+        what: &'static str,
+        /// The name given.
+        given: String,
+        /// The nearest valid name.
+        nearest: Option<String>,
+    },
+    /// A case line that does not parse.
+    #[error("malformed case line `{line}`: {problem}; a case reads like `{example}`")]
+    CaseLine {
+        /// The line.
+        line: String,
+        /// What is wrong.
+        problem: String,
+        /// A valid line.
+        example: String,
+    },
+    /// A shape or value outside of a contract.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// A guarded launch could not be made.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// An executor could not be opened.
+    #[error(transparent)]
+    Executor(#[from] gdn_gpu::Error),
+    /// Arrays that do not fit together.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// A file could not be read or written.
+    #[error("{}: {problem}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and the remedy.
+        problem: String,
+    },
+    /// Nothing was left to run.
+    #[error("no case matches {filter}; `gdn-conformance list` shows kernels and regimes")]
+    NoCases {
+        /// The filter in words.
+        filter: String,
+    },
+}
+
+fn did_you_mean(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+impl Error {
+    /// A problem with a file.
+    pub fn file(path: &Path, problem: impl Into<String>) -> Self {
+        Self::File { path: path.to_owned(), problem: problem.into() }
+    }
+
+    /// An unknown name, with the nearest of the valid ones.
+    pub fn unknown<'a>(what: &'static str, given: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
+        let nearest =
+            valid.into_iter().min_by_key(|name| strsim::damerau_levenshtein(name, given)).map(ToOwned::to_owned);
+        Self::Unknown { what, given: given.to_owned(), nearest }
+    }
+}

@@ -1,0 +1,108 @@
+//! `replay`: recorded tokens (independent vectors, or an engine's dump) driven through the oracle and the kernels.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::runner::Runner;
+use crate::verdict::{Disposition, Verdict};
+
+mod kernels;
+mod oracle;
+mod recording;
+
+pub use recording::{Recording, load};
+
+/// The oracle against one of the file's answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agreement {
+    /// Tensor of the file.
+    pub name: String,
+    /// Largest error, relative to the largest element.
+    pub error: f64,
+    /// Largest error allowed.
+    pub limit: f64,
+}
+
+impl Agreement {
+    /// Whether it agrees; a NaN does not.
+    pub fn holds(&self) -> bool {
+        self.error <= self.limit
+    }
+}
+
+/// What came of one file.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// The file's name.
+    pub file: String,
+    /// Tokens driven.
+    pub tokens: usize,
+    /// The oracle against the file's `out.*`.
+    pub oracle: Vec<Agreement>,
+    /// The kernels (or the f32 model) against the oracle: the worst verdict of each output over the tokens.
+    pub kernels: Vec<(&'static str, Verdict)>,
+    /// Who ran them.
+    pub executor: &'static str,
+}
+
+impl Replayed {
+    /// Whether the oracle agrees with the file and every launch passed.
+    pub fn passed(&self) -> bool {
+        !self.kernels.is_empty()
+            && self.oracle.iter().all(Agreement::holds)
+            && self.kernels.iter().all(|(_, verdict)| verdict.disposition == Disposition::Passed)
+    }
+}
+
+impl fmt::Display for Replayed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.passed() { "passed" } else { "FAILED" };
+        writeln!(f, "{}: {} tokens, {verdict}", self.file, self.tokens)?;
+        for row in &self.oracle {
+            let mark = if row.holds() { "" } else { "  FAILED" };
+            writeln!(
+                f,
+                "  oracle  {:<22} off by {:.1e} of the largest element, limit {:.1e}{mark}",
+                row.name, row.error, row.limit
+            )?;
+        }
+        if self.oracle.is_empty() {
+            writeln!(f, "  oracle  the file has no out.* to compare with")?;
+        }
+        for (kernel, verdict) in &self.kernels {
+            writeln!(
+                f,
+                "  {:<7} {kernel:<22} {:<16} utilization {:.3}  {}{}",
+                self.executor,
+                verdict.output,
+                verdict.utilization,
+                verdict.disposition,
+                if verdict.disposition == Disposition::Passed {
+                    String::new()
+                } else {
+                    format!(": {}", verdict.detail)
+                },
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Drives one recording through the oracle, and token by token through the kernels.
+///
+/// # Errors
+/// Values outside of a contract; what the executor ran into.
+pub fn replay(runner: &mut Runner, recording: &Recording) -> Result<Replayed, Error> {
+    Ok(Replayed {
+        file: file_name(&recording.path),
+        tokens: recording.tokens,
+        oracle: oracle::agreements(recording)?,
+        kernels: kernels::verdicts(runner, recording)?,
+        executor: runner.describe().executor,
+    })
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

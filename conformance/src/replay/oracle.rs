@@ -1,0 +1,146 @@
+//! The oracle, in f64 and in the file's own head order, against the file's answers.
+
+use std::collections::BTreeMap;
+
+use gdn_reference::ops::{causal_conv, delta_rule, gated_rms_norm, gates, l2_norm, output_gate, qk_norm_rope};
+use gdn_reference::scalar::Budget;
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayView3, Axis};
+
+use super::Agreement;
+use super::recording::{Attention, Layer, Linear, Recording};
+use crate::error::Error;
+
+/// Relative agreement asked of every answer; the source of the figure is the design, §7.
+const LIMIT: f64 = 1e-12;
+
+/// What the position multiplies in the vectors' own f64 frequency (design, §7).
+const PER_POSITION: f64 = 1.0 / (1u64 << 51) as f64;
+
+/// Compares the oracle with every `out.*` that it knows.
+///
+/// # Errors
+/// Arrays that do not fit together.
+pub(super) fn agreements(recording: &Recording) -> Result<Vec<Agreement>, Error> {
+    let computed = match recording.layer {
+        Layer::Linear(linear) => linear_layer(recording, linear)?,
+        Layer::Attention(attention) => attention_layer(recording, attention)?,
+    };
+    let furthest = recording.positions().iter().copied().max().unwrap_or(0);
+    let mut rows = Vec::new();
+    for (name, values) in &computed {
+        let Some(answer) = recording.answer(name) else { continue };
+        let limit = if *name == "rotated" { LIMIT + f64::from(furthest) * PER_POSITION } else { LIMIT };
+        rows.push(Agreement { name: format!("out.{name}"), error: relative(values, answer), limit });
+    }
+    Ok(rows)
+}
+
+/// Largest difference, relative to the answer's largest element; infinite where lengths differ or something is not a number.
+fn relative(values: &[f64], answer: &[f64]) -> f64 {
+    if values.len() != answer.len() || values.is_empty() {
+        return f64::INFINITY;
+    }
+    let largest = answer.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let mut error: f64 = 0.0;
+    for (a, b) in values.iter().zip(answer) {
+        let off = (a - b).abs();
+        if off.is_nan() {
+            return f64::INFINITY;
+        }
+        error = error.max(off);
+    }
+    if largest == 0.0 { error } else { error / largest }
+}
+
+fn wide(data: &[f32]) -> Vec<f64> {
+    data.iter().map(|&x| f64::from(x)).collect()
+}
+
+type Computed = BTreeMap<&'static str, Vec<f64>>;
+
+fn linear_layer(recording: &Recording, linear: Linear) -> Result<Computed, Error> {
+    let Linear { hk, hv, d, taps, head_map } = linear;
+    let (c, eps, budget) = (linear.channels(), recording.eps, &Budget::CUDA);
+    let input = |name: &str| wide(recording.input(name));
+    let matrix = |name: &str, rows: usize, columns: usize| {
+        Array2::from_shape_vec((rows, columns), input(name)).unwrap_or_else(|_| Array2::zeros((rows, columns)))
+    };
+    let x = matrix("x", recording.tokens, c);
+    let (a, b) = (matrix("a", recording.tokens, hv), matrix("b", recording.tokens, hv));
+    let z = matrix("z", recording.tokens, hv * d);
+    // The file keeps taps innermost; the operation takes [T, C].
+    let weights = matrix("conv_weight", c, taps).reversed_axes().as_standard_layout().into_owned();
+    let mut ring = matrix("ring", c, taps).reversed_axes().as_standard_layout().into_owned();
+    let (dt, rate, weight) = (input("dt_bias"), input("rate"), input("norm_weight"));
+    let (dt, rate) = (ArrayView1::from(&dt), ArrayView1::from(&rate));
+    let mut state = Array3::from_shape_vec((hv, d, d), input("state")).unwrap_or_else(|_| Array3::zeros((hv, d, d)));
+
+    let mut computed = Computed::new();
+    for t in 0..recording.tokens {
+        let mut y = Array1::zeros(c);
+        causal_conv::step(x.row(t), weights.view(), ring.view_mut(), y.view_mut(), budget)?;
+        computed.entry("conv").or_default().extend(&y);
+        let (qk, v) = y.view().split_at(Axis(0), 2 * hk * d);
+        let mut qk = qk.to_owned();
+        let mut heads = qk.view_mut().into_shape_with_order((2 * hk, d)).map_err(shape_of("qk"))?;
+        l2_norm::normalize(heads.view_mut(), eps, budget)?;
+        let (q, k) = heads.view().split_at(Axis(0), hk);
+        computed.entry("qn").or_default().extend(&q);
+        computed.entry("kn").or_default().extend(&k);
+        let (mut beta, mut decay) = (Array1::zeros(hv), Array1::zeros(hv));
+        gates::gates(b.row(t), a.row(t), dt, rate, beta.view_mut(), decay.view_mut(), budget)?;
+        computed.entry("beta").or_default().extend(&beta);
+        computed.entry("decay").or_default().extend(&decay);
+        let mut o = Array2::zeros((hv, d));
+        let inputs = delta_rule::Inputs {
+            q,
+            k,
+            v: v.into_shape_with_order((hv, d)).map_err(shape_of("v"))?,
+            beta: beta.view(),
+            decay: decay.view(),
+        };
+        delta_rule::step(&inputs, state.view_mut(), o.view_mut(), head_map, budget)?;
+        computed.entry("o").or_default().extend(&o);
+        if t == 0 {
+            computed.insert("state_first", state.iter().copied().collect());
+        }
+        let mut out = Array2::zeros((hv, d));
+        let gate = z.row(t).into_shape_with_order((hv, d)).map_err(shape_of("z"))?;
+        gated_rms_norm::norm(gate, ArrayView1::from(&weight), o.view(), eps, out.view_mut(), budget)?;
+        computed.entry("y").or_default().extend(&out);
+    }
+    // The chunked algorithm's answers are a second derivation of the same numbers.
+    computed.insert("chunk_o", computed["o"].clone());
+    computed.insert("state_final", state.iter().copied().collect());
+    computed.insert("chunk_state_final", state.iter().copied().collect());
+    computed.insert("ring_final", ring.t().iter().copied().collect());
+    Ok(computed)
+}
+
+fn attention_layer(recording: &Recording, attention: Attention) -> Result<Computed, Error> {
+    let Attention { heads, hd, rot, rbase } = attention;
+    let (eps, budget) = (recording.eps, &Budget::CUDA);
+    let (x, weight) = (wide(recording.input("x")), wide(recording.input("norm_weight")));
+    let weight = ArrayView1::from(&weight);
+    let x = ArrayView3::from_shape((recording.tokens, heads, hd), &x).map_err(shape_of("x"))?;
+    let mut computed = Computed::new();
+    for (token, &position) in x.outer_iter().zip(recording.positions()) {
+        let token: ArrayView2<'_, f64> = token;
+        // Without rotated dimensions the operation is the norm alone.
+        for (name, rot) in [("normed", 0), ("rotated", rot)] {
+            let mut rows = token.to_owned();
+            qk_norm_rope::norm_rope(rows.view_mut(), weight, position.unsigned_abs().into(), rot, rbase, eps, budget)?;
+            computed.entry(name).or_default().extend(&rows);
+        }
+    }
+    let mut gated = wide(recording.input("ctx"));
+    let gate = wide(recording.input("gate"));
+    output_gate::gate(ndarray::ArrayViewMut1::from(&mut gated), ArrayView1::from(&gate), budget)?;
+    computed.insert("gated", gated);
+    Ok(computed)
+}
+
+/// Names the array of a failed reshape.
+fn shape_of(argument: &'static str) -> impl Fn(ndarray::ShapeError) -> Error {
+    move |_| Error::Shape(gdn_reference::ShapeError { argument, found: vec![], expected: vec![] })
+}
