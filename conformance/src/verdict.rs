@@ -95,7 +95,8 @@ impl Want {
             Self::Near(want) => Element {
                 utilization: want.utilization(got),
                 ulp: ulps(want.value, got),
-                undetermined: want.bound == f64::INFINITY,
+                // A NaN of infinite bound still asks for a value that is not finite.
+                undetermined: want.is_undetermined() && !want.value.is_nan(),
             },
             Self::Bits(bits) => {
                 let want = f32::from_bits(*bits);

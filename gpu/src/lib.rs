@@ -6,10 +6,12 @@
 pub mod contract;
 pub mod contracts;
 pub mod cuda;
+mod emit;
 pub mod executor;
 mod kernels;
 pub mod nvrtc;
 pub mod run;
 
+pub use emit::{EmitError, emit_gated_delta_forward};
 pub use executor::{Error, Executor};
 pub use kernels::{GDN_KERNELS, QWEN38_KERNELS, program};

@@ -38,7 +38,9 @@ pub struct Nvrtc {
     error_string: Symbol<ErrorString>,
     version: (i32, i32),
     path: PathBuf,
-    _libraries: Vec<Library>,
+    /// Kept loaded: the symbols above point into them.
+    #[expect(dead_code, reason = "owning them is their use")]
+    libraries: Vec<Library>,
 }
 
 impl Nvrtc {
@@ -90,14 +92,14 @@ impl Nvrtc {
                 error_string: library.get(b"nvrtcGetErrorString\0")?,
                 version: (0, 0),
                 path: path.to_owned(),
-                _libraries: Vec::new(),
+                libraries: Vec::new(),
             }
         };
         // SAFETY: as above.
         let version: Symbol<Version> = unsafe { library.get(b"nvrtcVersion\0") }?;
         // SAFETY: both pointers are to integers of ours.
         unsafe { version(&raw mut nvrtc.version.0, &raw mut nvrtc.version.1) };
-        nvrtc._libraries = libraries;
+        nvrtc.libraries = libraries;
         Ok(nvrtc)
     }
 

@@ -33,6 +33,7 @@ impl Family for Gates {
     }
 
     fn regimes(&self) -> &'static [Regime] {
+        #[expect(clippy::enum_glob_use, reason = "a list of names reads better without their type")]
         use Regime::*;
         &[Gaussian, Ramp, Zeros, Extremes, Edges, Nonfinite]
     }
@@ -58,7 +59,12 @@ impl Family for Gates {
                 dt = U.iter().map(|u| u * 0.25).cycle().take(hv).collect();
                 rate = (0..hv).map(|h| RATE[h / U.len() % RATE.len()]).collect();
             }
-            Regime::Extremes => rate = Draws::cycle(hv, &[0.0, -0.0, -1e-40, -1.0, -3e38]),
+            // A quarter of the largest finite number: the sum at the very edge may or may not overflow, and would leave the
+            // decay open.
+            Regime::Extremes => {
+                ar.iter_mut().chain(&mut dt).for_each(|x| *x *= 0.25);
+                rate = Draws::cycle(hv, &[0.0, -0.0, -1e-40, -1.0, -3e38]);
+            }
             Regime::Nonfinite => {
                 let mut rng = draws.stream("place");
                 br[rng.random_range(0..hv)] = f32::NAN;

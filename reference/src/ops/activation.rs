@@ -1,47 +1,37 @@
-//! Sigmoid, silu and softplus in the forms that kernels use.
+//! Sigmoid, silu and softplus: the activations that the kernels share, each with the forms that kernels give it.
 
-use crate::scalar::{Budget, Scalar};
+use crate::{Budget, Scalar};
 
-/// Below this e⁻ˣ comes near the largest f32, e^88.72: half an ulp of the argument and the 2 ulp of the exponential stay
-/// within the margin.
-pub(super) const NEAR_OVERFLOW: f64 = -87.3;
-
-/// 1/(1 + e⁻ˣ).
+/// The logistic function 1/(1 + e^(−x)).
 ///
-/// Forms: 1/(1 + e⁻ˣ), and eˣ/(1 + eˣ) for x < 0. Below −88.72 e⁻ˣ overflows and the first form gives exactly 0, where the
-/// value is a subnormal number of at most 2.9e-39: from −87.3 on (where e⁻ˣ comes near the largest f32) both 0 and the value are accepted, and all between.
+/// Accepted forms: 1/(1 + e^(−x)) everywhere, and e^x/(1 + e^x) for negative x. The first overflows f32 inside below x = −88.7 and
+/// answers 0, where the second may still answer a subnormal: both are accepted there, NaN is not. For positive x the second form
+/// overflows to ∞/∞ and is a fault.
 pub fn sigmoid<T: Scalar>(x: T, budget: &Budget) -> T {
-    let one = T::exact(1.0);
-    if x.value() < NEAR_OVERFLOW {
-        let grown = x.exp(budget);
-        return grown.div(one + grown, budget).or_form(|| T::exact(0.0));
+    let main = (-x).recip_one_plus_exp(budget);
+    if x.value() < 0.0 {
+        main.or_form(|| {
+            let exp = x.exp(budget);
+            exp.div(T::exact(1.0) + exp, budget)
+        })
+    } else {
+        main
     }
-    let grown = (-x).exp(budget);
-    let value = one.div(one + grown, budget);
-    if x.value() >= 0.0 {
-        return value;
-    }
-    value.or_form(|| {
-        let grown = x.exp(budget);
-        grown.div(one + grown, budget)
-    })
 }
 
-/// x·sigmoid(x), as that product or as x/(1 + e⁻ˣ).
-pub fn silu<T: Scalar>(x: T, budget: &Budget) -> T {
-    (x * sigmoid(x, budget)).or_form(|| {
-        if x.value() < NEAR_OVERFLOW || x.value().is_nan() || x.value().is_infinite() {
-            return x * sigmoid(x, budget);
-        }
-        x.div(T::exact(1.0) + (-x).exp(budget), budget)
-    })
-}
-
-/// ln(1 + eᵘ).
+/// x·sigmoid(x).
 ///
-/// Forms: max(u, 0) + log1p(e^−|u|), right for every finite u; and log1p(eᵘ) with u itself above 20, where the two differ by
-/// e⁻²⁰ = 2.1e-9 < u·2⁻²⁸, less than the rounding of u.
+/// The other accepted form, x/(1 + e^(−x)), is covered: it has the same roundings but one. Below x = −88.7 it answers −0, within
+/// |x|·(bound of the sigmoid), which covers 0 there.
+pub fn silu<T: Scalar>(x: T, budget: &Budget) -> T {
+    (x * sigmoid(x, budget)).or_covered_form(0.0, || x.div(T::exact(1.0) + (-x).exp(budget), budget))
+}
+
+/// ln(1 + e^u), right for every finite u.
+///
+/// Accepted forms: max(u, 0) + ln1p(e^(−|u|)), and ln1p(e^u) with u itself above 20 (the threshold of the model's own
+/// implementation; ln(1 + e^u) − u is 2e-9 there, a thousandth of an ulp).
 pub fn softplus<T: Scalar>(u: T, budget: &Budget) -> T {
-    let value = u.max(T::exact(0.0)) + (-u.abs()).exp(budget).log1p(budget);
-    value.or_form(|| if u.value() > 20.0 { u } else { u.exp(budget).log1p(budget) })
+    let main = u.max(T::exact(0.0)) + (-u.abs()).exp(budget).log1p(budget);
+    main.or_form(|| if u.value() > 20.0 { u } else { u.exp(budget).log1p(budget) })
 }

@@ -1,18 +1,22 @@
-//! Depthwise causal convolution of one token, with a carried ring of the last inputs, followed by silu.
+//! Depthwise causal convolution over a ring of past inputs, then silu: one token at a time.
 
-use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
+use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis};
 
-use super::{activation::silu, expect};
-use crate::ShapeError;
-use crate::scalar::{Budget, Reduction, Scalar};
+use super::activation::silu;
+use super::expect_shape;
+use crate::{Budget, Reduction, Scalar, ShapeError};
 
-/// One token: shifts the ring and convolves, y = silu(Σₜ w\[t\]·ring\[t\]).
+/// Shifts the ring by one token and convolves.
 ///
-/// `x` \[C\], `weights` \[T, C\], `ring` \[T, C\] in place, `y` \[C\]. Row t of the ring becomes row t + 1, and `x` the last: the
-/// newest is last, and pairs with the last tap. Taps are summed in any order.
+/// Shapes, for C channels and T taps: `x` \[C\], `weights` [T, C], `ring` [T, C], `y` \[C\]. The ring is in order of age: row 0 is the oldest
+/// input and row T − 1 the newest. Row t takes what row t + 1 held, the last row takes `x`, exactly; then
+/// y\[c\] = silu(Σₜ weights\[t, c\]·ring\[t, c\]).
+///
+/// The taps are few and a thread adds them in whatever order, so the sum has the depth of any order whatever the budget says.
 ///
 /// # Errors
-/// Arrays that do not fit together, or no taps.
+///
+/// A [`ShapeError`] when the arrays do not fit together, or when T is zero.
 pub fn step<T: Scalar>(
     x: ArrayView1<'_, T>,
     weights: ArrayView2<'_, T>,
@@ -20,18 +24,22 @@ pub fn step<T: Scalar>(
     mut y: ArrayViewMut1<'_, T>,
     budget: &Budget,
 ) -> Result<(), ShapeError> {
-    let (taps, channels) = weights.dim();
-    expect("weights", &[taps.max(1), channels], &[taps, x.len()])?;
-    expect("ring", ring.shape(), &[taps, channels])?;
-    expect("y", y.shape(), &[channels])?;
-    for c in 0..channels {
-        for t in 1..taps {
-            ring[[t - 1, c]] = ring[[t, c]];
-        }
-        ring[[taps - 1, c]] = x[c];
-        let (w, r) = (weights.column(c), ring.column(c));
-        let sum = T::dot(w.iter().copied(), r.iter().copied(), Reduction::AnyOrder);
-        y[c] = silu(sum, budget);
+    let channels = x.len();
+    let taps = weights.nrows();
+    expect_shape("weights", weights.shape(), &[taps.max(1), channels])?;
+    expect_shape("ring", ring.shape(), &[taps, channels])?;
+    expect_shape("y", y.shape(), &[channels])?;
+
+    for tap in 1..taps {
+        let (mut older, newer) = ring.view_mut().split_at(Axis(0), tap);
+        older.row_mut(tap - 1).assign(&newer.row(0));
+    }
+    ring.row_mut(taps - 1).assign(&x);
+
+    for (channel, y) in y.iter_mut().enumerate() {
+        let (weights, past) = (weights.column(channel).to_vec(), ring.column(channel).to_vec());
+        let sum = T::dot(&weights, &past, Reduction::AnyOrder);
+        *y = silu(sum, budget);
     }
     Ok(())
 }

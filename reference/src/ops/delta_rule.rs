@@ -1,38 +1,41 @@
-//! The gated delta rule, one token: decay, prediction, correction, read-out.
+//! The gated delta rule: one token against the state of each value head.
 
-use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2, ArrayViewMut3, Axis};
+use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, Axis};
 
-use super::expect;
-use crate::scalar::{Budget, Scalar};
-use crate::{HeadMap, ShapeError};
+use super::expect_shape;
+use crate::{Budget, HeadMap, Scalar, ShapeError};
 
-/// What one token brings. Queries and keys come L2-normalized in the models.
-#[derive(Clone, Copy, Debug)]
+/// What one token brings to the delta rule.
+#[derive(Clone, Debug)]
 pub struct Inputs<'a, T> {
-    /// Queries \[HK, D\].
+    /// Queries [HK, D], normalized and not scaled: 1/√D is part of the rule.
     pub q: ArrayView2<'a, T>,
-    /// Keys \[HK, D\].
+    /// Keys [HK, D], normalized.
     pub k: ArrayView2<'a, T>,
-    /// Values \[HV, D\].
+    /// Values [HV, D].
     pub v: ArrayView2<'a, T>,
-    /// Write strengths \[HV\].
+    /// Write gates \[HV\], in (0, 1).
     pub beta: ArrayView1<'a, T>,
-    /// Decays \[HV\].
+    /// Decays \[HV\], in [0, 1].
     pub decay: ArrayView1<'a, T>,
 }
 
-/// δ = β·(v − decay·S·k); S ← decay·S + δkᵀ; o = S·q/√D, for each value head and each row (value index) of its state.
+/// Applies one token: for value head h, which reads key head `head_map(h)`, and each row i of its state,
 ///
-/// `state` \[HV, D, D\] in place, row = value index; `o` \[HV, D\]. The prediction uses the decayed state.
+/// δ = β·(v\[i\] − (decay·S\[i\])·k), S\[i\] ← decay·S\[i\] + δ·k, o\[i\] = (S\[i\]·q)/√D with the new S.
 ///
-/// Accepted forms:
-/// - prediction Σ (decay·S)ⱼkⱼ, or decay·(S·k), whose errors are among those of the first: one rounding of the sum in place
-///   of one a term;
-/// - o = (S·q)·s with s = 1/√D rounded; S·(q·s), the scale on the query; and (decay·(S₀·q) + δ·(k·q))·s from the old state;
-///   a division by √D rounds less often than a product with its rounded inverse.
+/// `state` is [HV, D, D], a row a value index and a column a key index; `o` is [HV, D]. The formula is that of S. Yang, J. Kautz,
+/// A. Hatamizadeh, "Gated Delta Networks", 2024, with the state transposed.
+///
+/// Accepted forms, besides the orders of each sum:
+///
+/// * the prediction as decay·(S·k);
+/// * the scale, 1/√D in f32, applied to the sum or to q first, or a division by √D;
+/// * the output as decay·(S·q) + δ·(k·q), from the state before the update.
 ///
 /// # Errors
-/// Arrays that do not fit together; HK that is zero or does not divide HV.
+///
+/// A [`ShapeError`] when the arrays do not fit together, or when HK is zero or does not divide HV.
 pub fn step<T: Scalar>(
     x: &Inputs<'_, T>,
     mut state: ArrayViewMut3<'_, T>,
@@ -40,50 +43,169 @@ pub fn step<T: Scalar>(
     head_map: HeadMap,
     budget: &Budget,
 ) -> Result<(), ShapeError> {
-    let ((hk, d), hv) = (x.q.dim(), x.v.nrows());
-    expect("k", x.k.shape(), &[hk, d])?;
-    expect("v", x.v.shape(), &[hv, d])?;
-    expect("beta", x.beta.shape(), &[hv])?;
-    expect("decay", x.decay.shape(), &[hv])?;
-    expect("state", state.shape(), &[hv, d, d])?;
-    expect("o", o.shape(), &[hv, d])?;
+    let (hk, hv, d) = (x.q.nrows(), x.v.nrows(), x.v.ncols());
     if hk == 0 || hv % hk != 0 {
-        return Err(ShapeError { argument: "q", found: vec![hk, d], expected: vec![hv, d] });
+        return Err(ShapeError { argument: "q", found: x.q.shape().to_vec(), expected: vec![hv.max(1), d] });
     }
-    let one = T::exact(1.0);
-    let scale = one.div(T::exact(d as f64).sqrt(budget), budget);
-    let reduction = budget.reduction;
+    expect_shape("q", x.q.shape(), &[hk, d])?;
+    expect_shape("k", x.k.shape(), &[hk, d])?;
+    expect_shape("beta", x.beta.shape(), &[hv])?;
+    expect_shape("decay", x.decay.shape(), &[hv])?;
+    expect_shape("state", state.shape(), &[hv, d, d])?;
+    expect_shape("o", o.shape(), &[hv, d])?;
+
+    let mut scratch = Scratch::new(d);
     for h in 0..hv {
         let key_head = head_map.key_head(h, hv, hk);
-        let (q, k) = (x.q.row(key_head).to_vec(), x.k.row(key_head).to_vec());
-        let scaled: Vec<T> = q.iter().map(|&q| q * scale).collect();
-        let (beta, decay) = (x.beta[h], x.decay[h]);
-        let key_query = T::dot(k.iter().copied(), q.iter().copied(), reduction);
-        let mut rows = state.index_axis_mut(Axis(0), h);
-        for (row, mut old) in rows.rows_mut().into_iter().enumerate() {
-            let before = old.to_vec();
-            let decayed: Vec<T> = before.iter().map(|&s| decay * s).collect();
-            let prediction = T::dot(decayed.iter().copied(), k.iter().copied(), reduction);
-            let delta = beta * (x.v[[h, row]] - prediction);
-            for ((s, &decayed), &k) in old.iter_mut().zip(&decayed).zip(&k) {
-                *s = delta.mul_add(k, decayed);
-            }
-            let after = || old.iter().copied();
-            o[[h, row]] = (T::dot(after(), q.iter().copied(), reduction) * scale)
-                .or_form(|| T::dot(after(), scaled.iter().copied(), reduction))
-                .or_form(|| {
-                    let from_old = decay * T::dot(before.iter().copied(), q.iter().copied(), reduction);
-                    delta.mul_add(key_query, from_old) * scale
-                });
-        }
+        let head = Head::new(x.q.row(key_head), x.k.row(key_head), x.beta[h], x.decay[h], budget);
+        head.step(x.v.row(h), state.index_axis_mut(Axis(0), h), o.row_mut(h), &mut scratch);
     }
     Ok(())
 }
 
-/// Norm-wise error of one row of a free-running state after a token, from the one before.
+/// Bound on the error of one state row after a token, from the bound before it: how far a free-running kernel may have drifted.
 ///
-/// Rows evolve alone, e ← decay·e·(I − βkkᵀ) + local, so ‖e‖₂ ≤ decay·max(1, |1 − β‖k‖²|)·‖e‖₂ + ‖local‖₂: the eigenvalues of
-/// I − βkkᵀ are 1 and 1 − β‖k‖².
-pub fn propagate(error: f64, decay: f64, beta: f64, key_norm_squared: f64, local: f64) -> f64 {
-    decay.abs() * (1.0 - beta * key_norm_squared).abs().max(1.0) * error + local
+/// A row's error obeys e ← decay·e·(I − β·k·kᵀ) + local, and the matrix has the eigenvalues 1 and 1 − β‖k‖², so
+/// ‖e‖₂ ≤ decay·max(1, |1 − β‖k‖²|)·‖e‖₂ + ‖local‖₂. `norm` is the bound before the token and `local` the 2-norm of the row's
+/// elementwise bounds for this token alone, both in the units of the state.
+pub fn propagate(norm: f64, decay: f64, beta: f64, k_norm_sq: f64, local: f64) -> f64 {
+    decay * (1.0 - beta * k_norm_sq).abs().max(1.0) * norm + local
+}
+
+/// Rows that are needed one at a time, allocated once.
+struct Scratch<T> {
+    before: Vec<T>,
+    decayed: Vec<T>,
+    after: Vec<T>,
+}
+
+impl<T: Scalar> Scratch<T> {
+    fn new(d: usize) -> Self {
+        let zeros = || vec![T::exact(0.0); d];
+        Self { before: zeros(), decayed: zeros(), after: zeros() }
+    }
+}
+
+/// Everything that the rows of one value head share.
+struct Head<'a, T> {
+    q: Vec<T>,
+    k: Vec<T>,
+    q_scaled: Vec<T>,
+    /// k·q, with q scaled and not.
+    kq_scaled: T,
+    kq: T,
+    beta: T,
+    decay: T,
+    scale: T,
+    root: T,
+    /// D times the largest |q| or |k|: turns the largest element of a row into a limit for its sums. With the largest |k|, zero where
+    /// the scalar does not look at other forms.
+    reach: f64,
+    k_max: f64,
+    budget: &'a Budget,
+}
+
+fn dot<T: Scalar>(a: &[T], b: &[T], budget: &Budget) -> T {
+    T::dot(a, b, budget.reduction)
+}
+
+/// The largest magnitude, infinite if any element is not a number; zero for a scalar that does not ask. Four maxima side by side, for speed.
+fn largest<T: Scalar>(row: &[T]) -> f64 {
+    if !T::WEIGHS_FORMS {
+        return 0.0;
+    }
+    let mut max = [0.0_f64; 4];
+    for chunk in row.chunks(4) {
+        for (max, x) in max.iter_mut().zip(chunk) {
+            let x = x.value().abs();
+            *max = if x <= *max { *max } else { x };
+        }
+    }
+    let max = max.into_iter().fold(0.0, |a, b| if b <= a { a } else { b });
+    if max.is_nan() { f64::INFINITY } else { max }
+}
+
+impl<'a, T: Scalar> Head<'a, T> {
+    fn new(q: ArrayView1<'_, T>, k: ArrayView1<'_, T>, beta: T, decay: T, budget: &'a Budget) -> Self {
+        let (q, k) = (q.to_vec(), k.to_vec());
+        let root = T::exact(q.len() as f64).sqrt(budget);
+        let scale = T::exact(1.0).div(root, budget);
+        let q_scaled: Vec<T> = q.iter().map(|&q| q * scale).collect();
+        let k_max = largest(&k);
+        Self {
+            kq_scaled: dot(&k, &q_scaled, budget),
+            kq: dot(&k, &q, budget),
+            reach: q.len() as f64 * largest(&q).max(k_max),
+            q,
+            k,
+            q_scaled,
+            beta,
+            decay,
+            scale,
+            root,
+            k_max,
+            budget,
+        }
+    }
+
+    fn step(
+        &self,
+        v: ArrayView1<'_, T>,
+        mut state: ArrayViewMut2<'_, T>,
+        mut o: ArrayViewMut1<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        for ((&v, mut row), o) in v.iter().zip(state.rows_mut()).zip(o.iter_mut()) {
+            // Contiguous rows, the usual case, are copied as slices: element by element takes as long as the arithmetic.
+            if let Some(row) = row.as_slice_mut() {
+                scratch.before.copy_from_slice(row);
+                *o = self.row(v, scratch);
+                row.copy_from_slice(&scratch.after);
+            } else {
+                scratch.before.iter_mut().zip(&row).for_each(|(before, &s)| *before = s);
+                *o = self.row(v, scratch);
+                row.iter_mut().zip(&scratch.after).for_each(|(s, &after)| *s = after);
+            }
+        }
+    }
+
+    /// One state row: from `before` to `after`, by way of `decayed`; returns its output.
+    fn row(&self, v: T, row: &mut Scratch<T>) -> T {
+        let budget = self.budget;
+        for (decayed, &s) in row.decayed.iter_mut().zip(&row.before) {
+            *decayed = self.decay * s;
+        }
+        // decay·(S·k) is covered: it rounds each product once instead of twice, |decay·Σ| once more, which is at most one rounding of
+        // Σ|decay·S·k|; and what is subnormal before a decay of at most 1 is subnormal after it. Exactness goes along: S·k has no
+        // more significant bits than decay·S·k.
+        let reach = self.reach * largest(&row.before);
+        let prediction = dot(&row.decayed, &self.k, budget)
+            .or_covered_form(reach, || self.decay * dot(&row.before, &self.k, budget));
+        let delta = self.beta * (v - prediction);
+        for ((after, &decayed), &k) in row.after.iter_mut().zip(&row.decayed).zip(&self.k) {
+            *after = delta.mul_add(k, decayed);
+        }
+        // Scaling the sum is covered by scaling q: there each product carries the rounding of q·scale, and Σ|S·q·scale|·u is at
+        // least the one rounding of the scaled sum. The division by √D has the roundings of 1/√D but one.
+        let reach = reach + self.reach * self.k_max * delta.value().abs();
+        dot(&row.after, &self.q_scaled, budget)
+            .or_covered_form(reach, || dot(&row.after, &self.q, budget) * self.scale)
+            .or_covered_form(reach, || dot(&row.after, &self.q, budget).div(self.root, budget))
+            .or_form(|| self.output_before_update(row, delta, reach))
+    }
+
+    /// decay·(S·q) + δ·(k·q), scaled, from the row before its update.
+    ///
+    /// Decaying the row first has the most roundings. Decaying the sum, and scaling the whole instead of q, are covered by it as above.
+    fn output_before_update(&self, row: &Scratch<T>, delta: T, reach: f64) -> T {
+        let budget = self.budget;
+        delta
+            .mul_add(self.kq_scaled, dot(&row.decayed, &self.q_scaled, budget))
+            .or_covered_form(reach, || {
+                self.decay.mul_add(dot(&row.before, &self.q_scaled, budget), delta * self.kq_scaled)
+            })
+            .or_covered_form(reach, || {
+                self.decay.mul_add(dot(&row.before, &self.q, budget), delta * self.kq) * self.scale
+            })
+    }
 }

@@ -1,28 +1,22 @@
-//! RMSNorm of each head, then the silu gate.
+//! RMS normalization of the delta rule's output, gated by silu(z).
 
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 
-use super::{activation::silu, expect};
-use crate::ShapeError;
-use crate::scalar::{Budget, Scalar};
+use super::activation::silu;
+use super::{RootQuotient, expect_shape};
+use crate::{Budget, Scalar, ShapeError};
 
-/// 1/√(mean(x²) + eps) of a row.
+/// out = weight·o/√(mean(o²) + eps)·silu(z), for each value head.
 ///
-/// Forms: Σx²/D or Σx²·(1/D); rsqrt, or 1/√, which rounds less than rsqrt's two ulp.
-pub(super) fn inverse_rms<T: Scalar>(row: ArrayView1<'_, T>, eps: T, budget: &Budget) -> T {
-    let sum = T::dot(row.iter().copied(), row.iter().copied(), budget.reduction);
-    let count = T::exact(row.len() as f64);
-    let mean = sum.div(count, budget).or_form(|| sum * T::exact(1.0).div(count, budget));
-    (mean + eps).rsqrt(budget).or_form(|| T::exact(1.0).div((mean + eps).sqrt(budget), budget))
-}
-
-/// weight·o/√(mean(o²) + eps)·silu(z).
+/// `z`, `o` and `out` are [HV, D], `weight` is \[D\] and shared by the heads. The norm comes first and the gate, silu and not sigmoid, after.
 ///
-/// `z` \[HV, D\], `weight` \[D\], `o` \[HV, D\], `out` \[HV, D\]. The norm comes before the gate. Forms: w·(x·r)·g and
-/// w·((x·r)·g). The weight is not multiplied with o first: that overflows where the norm does not.
+/// Accepted forms: the mean as Σ/D or Σ·(1/D); its root as in [`l2_norm`](super::l2_norm); and the four factors weight, o, 1/√ and silu(z)
+/// multiplied in any order. The orders differ in what can underflow or overflow on the way, and in nothing else to first order;
+/// the four listed below span them.
 ///
 /// # Errors
-/// Arrays that do not fit together.
+///
+/// A [`ShapeError`] when the arrays do not fit together.
 pub fn norm<T: Scalar>(
     z: ArrayView2<'_, T>,
     weight: ArrayView1<'_, T>,
@@ -31,17 +25,27 @@ pub fn norm<T: Scalar>(
     mut out: ArrayViewMut2<'_, T>,
     budget: &Budget,
 ) -> Result<(), ShapeError> {
-    let (heads, d) = o.dim();
-    expect("z", z.shape(), &[heads, d])?;
-    expect("weight", weight.shape(), &[d])?;
-    expect("out", out.shape(), &[heads, d])?;
-    for h in 0..heads {
-        let inverse = inverse_rms(o.row(h), eps, budget);
-        for i in 0..d {
-            let gate = silu(z[[h, i]], budget);
-            let (w, x) = (weight[i], o[[h, i]]);
-            out[[h, i]] = (w * (x * inverse) * gate).or_form(|| w * ((x * inverse) * gate));
+    expect_shape("z", z.shape(), o.shape())?;
+    expect_shape("weight", weight.shape(), &[o.ncols()])?;
+    expect_shape("out", out.shape(), o.shape())?;
+    for ((z, o), out) in z.rows().into_iter().zip(o.rows()).zip(out.rows_mut()) {
+        let root = rms(o, eps, budget);
+        for (((&z, &o), &w), out) in z.iter().zip(&o).zip(&weight).zip(out) {
+            let gate = silu(z, budget);
+            *out = (root.apply(o, budget) * w * gate)
+                .or_form(|| root.apply(o * w, budget) * gate)
+                .or_form(|| root.factor() * w * o * gate)
+                .or_form(|| root.apply(o, budget) * (w * gate));
         }
     }
     Ok(())
+}
+
+/// √(mean(x²) + eps) of one head, ready to divide by.
+pub(super) fn rms<T: Scalar>(x: ArrayView1<'_, T>, eps: T, budget: &Budget) -> RootQuotient<T> {
+    let x = x.to_vec();
+    let squares = T::dot(&x, &x, budget.reduction);
+    let size = T::exact(x.len() as f64);
+    let mean = squares.div(size, budget).or_form(|| squares * T::exact(1.0).div(size, budget));
+    RootQuotient::new(mean + eps, budget)
 }

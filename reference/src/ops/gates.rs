@@ -1,18 +1,20 @@
-//! The two gates of the delta rule: the write strength β and the decay.
+//! The two gates of a value head: how much of a token is written (β), and how much of the state stays (decay).
 
 use ndarray::{ArrayView1, ArrayViewMut1};
 
 use super::activation::{sigmoid, softplus};
-use super::expect;
-use crate::ShapeError;
-use crate::scalar::{Budget, Scalar};
+use super::expect_shape;
+use crate::{Budget, Scalar, ShapeError};
 
-/// β = sigmoid(br), decay = exp(rate·softplus(ar + dt)); all arrays \[HV\].
+/// β = sigmoid(br) and decay = exp(rate·softplus(ar + dt)), for each value head.
 ///
-/// `rate` is −exp(`A_log`) already (GGUF's `ssm_a`), zero or less. Right for every finite ar + dt.
+/// All arrays are \[HV\]. `rate` is −exp(`A_log`) already, at most zero (GGUF's `ssm_a`). Right for every finite u = ar + dt: decay is
+/// exp(rate·u) for large u and 1 + rate·e^u for very negative u. Where it underflows, a kernel answers a subnormal within the
+/// budget of the exponential, or 0. An ar + dt that itself overflows f32 follows IEEE 754 (decay 0, and NaN for rate 0).
 ///
 /// # Errors
-/// Arrays of different lengths.
+///
+/// A [`ShapeError`] when the arrays differ in length.
 pub fn gates<T: Scalar>(
     br: ArrayView1<'_, T>,
     ar: ArrayView1<'_, T>,
@@ -23,14 +25,14 @@ pub fn gates<T: Scalar>(
     budget: &Budget,
 ) -> Result<(), ShapeError> {
     let heads = [br.len()];
-    expect("ar", ar.shape(), &heads)?;
-    expect("dt", dt.shape(), &heads)?;
-    expect("rate", rate.shape(), &heads)?;
-    expect("beta", beta.shape(), &heads)?;
-    expect("decay", decay.shape(), &heads)?;
-    for h in 0..heads[0] {
-        beta[h] = sigmoid(br[h], budget);
-        decay[h] = (rate[h] * softplus(ar[h] + dt[h], budget)).exp(budget);
+    expect_shape("ar", ar.shape(), &heads)?;
+    expect_shape("dt", dt.shape(), &heads)?;
+    expect_shape("rate", rate.shape(), &heads)?;
+    expect_shape("beta", beta.shape(), &heads)?;
+    expect_shape("decay", decay.shape(), &heads)?;
+    for head in 0..br.len() {
+        beta[head] = sigmoid(br[head], budget);
+        decay[head] = (rate[head] * softplus(ar[head] + dt[head], budget)).exp(budget);
     }
     Ok(())
 }

@@ -1,26 +1,26 @@
-//! L2 norm of each head: eps inside the root, added to the sum.
+//! L2 normalization of the heads of q and k.
 
 use ndarray::ArrayViewMut2;
 
-use crate::ShapeError;
-use crate::scalar::{Budget, Scalar};
+use super::RootQuotient;
+use crate::{Budget, Scalar, ShapeError};
 
-/// x/√(Σx² + eps) for each row of `x` \[H, D\], in place.
+/// Normalizes each head in place: x ← x/√(Σx² + eps).
 ///
-/// Forms: x·rsqrt(s), x/√s, x·(1/√s). A zero head gives zeros. Where Σx² overflows f32 the result is zero, in every form.
+/// `x` is [H, D], one head a row. eps is inside the root and added to the sum, not to the mean and not as a clamp: a zero head stays zero,
+/// and heads with a norm of about √eps shrink. Where Σx² overflows f32 the answer is zero, as 1/√∞ is.
+///
+/// Accepted forms, with s = Σx² + eps: x·rsqrt(s), x/√s, x·(1/√s).
 ///
 /// # Errors
-/// None today; the signature is that of the other operations.
+///
+/// None today: every array of two dimensions fits. The result keeps the signature of the other operations.
 pub fn normalize<T: Scalar>(mut x: ArrayViewMut2<'_, T>, eps: T, budget: &Budget) -> Result<(), ShapeError> {
     for mut head in x.rows_mut() {
-        let squares = T::dot(head.iter().copied(), head.iter().copied(), budget.reduction);
-        let sum = squares + eps;
-        let (inverse, root) = (sum.rsqrt(budget), sum.sqrt(budget));
-        let reciprocal = T::exact(1.0).div(root, budget);
-        for x in &mut head {
-            let value = *x;
-            *x = (value * inverse).or_form(|| value.div(root, budget)).or_form(|| value * reciprocal);
-        }
+        let row = head.to_vec();
+        let squares = T::dot(&row, &row, budget.reduction);
+        let norm = RootQuotient::new(squares + eps, budget);
+        head.mapv_inplace(|x| norm.apply(x, budget));
     }
     Ok(())
 }

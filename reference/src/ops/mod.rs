@@ -1,7 +1,4 @@
-//! The operations, one file a kernel family, each written once over a scalar.
-//!
-//! Arrays are row-major views. Every operation checks that its arrays fit together and returns a
-//! [`ShapeError`](crate::ShapeError) that names the one that does not; no size makes it panic.
+//! The operations, one file a kernel family.
 
 pub mod activation;
 pub mod causal_conv;
@@ -13,12 +10,39 @@ pub mod output_gate;
 pub mod qk_norm_rope;
 pub mod quantize;
 
-use crate::ShapeError;
+use crate::{Scalar, ShapeError};
 
-/// Whether an argument has the shape that the others ask for.
-fn expect(argument: &'static str, found: &[usize], expected: &[usize]) -> Result<(), ShapeError> {
+/// Refuses an array whose shape is not the one that the other arguments ask for.
+pub(crate) fn expect_shape(argument: &'static str, found: &[usize], expected: &[usize]) -> Result<(), ShapeError> {
     if found == expected {
-        return Ok(());
+        Ok(())
+    } else {
+        Err(ShapeError { argument, found: found.to_vec(), expected: expected.to_vec() })
     }
-    Err(ShapeError { argument, found: found.to_vec(), expected: expected.to_vec() })
+}
+
+/// x·(1/√s) in the forms that kernels give it, prepared once for all elements that share s.
+///
+/// Accepted: x·rsqrt(s), x/√s, and x·(1/√s). A large s that overflows f32 is infinite, and all three give zero.
+#[derive(Clone, Copy)]
+struct RootQuotient<T> {
+    rsqrt: T,
+    root: T,
+    reciprocal: T,
+}
+
+impl<T: Scalar> RootQuotient<T> {
+    fn new(square: T, budget: &crate::Budget) -> Self {
+        let root = square.sqrt(budget);
+        Self { rsqrt: square.rsqrt(budget), root, reciprocal: T::exact(1.0).div(root, budget) }
+    }
+
+    fn apply(self, x: T, budget: &crate::Budget) -> T {
+        (x * self.rsqrt).or_form(|| x.div(self.root, budget)).or_form(|| x * self.reciprocal)
+    }
+
+    /// The factor itself, for the forms that multiply it by something else first.
+    fn factor(self) -> T {
+        self.rsqrt.or_form(|| self.reciprocal)
+    }
 }

@@ -1,27 +1,20 @@
-//! The attention layer's output gate.
+//! The sigmoid gate on an attention layer's output.
 
 use ndarray::{ArrayView1, ArrayViewMut1};
 
-use super::activation::{NEAR_OVERFLOW, sigmoid};
-use super::expect;
-use crate::ShapeError;
-use crate::scalar::{Budget, Scalar};
+use super::activation::sigmoid;
+use super::expect_shape;
+use crate::{Budget, Scalar, ShapeError};
 
-/// `ctx`·sigmoid(`g`), both \[n\], in place of `ctx`; as that product, or as ctx/(1 + e⁻ᵍ).
+/// Gates in place: ctx ← ctx·sigmoid(g), both \[n\].
+///
+/// The other accepted form, ctx/(1 + e^(−g)), is covered: it has the same roundings but one.
 ///
 /// # Errors
-/// Arrays of different lengths.
+///
+/// A [`ShapeError`] when the arrays differ in length.
 pub fn gate<T: Scalar>(mut ctx: ArrayViewMut1<'_, T>, g: ArrayView1<'_, T>, budget: &Budget) -> Result<(), ShapeError> {
-    expect("g", g.shape(), &[ctx.len()])?;
-    for (x, &g) in ctx.iter_mut().zip(g) {
-        let value = *x;
-        *x = (value * sigmoid(g, budget)).or_form(|| {
-            if g.value() >= NEAR_OVERFLOW {
-                value.div(T::exact(1.0) + (-g).exp(budget), budget)
-            } else {
-                value * sigmoid(g, budget)
-            }
-        });
-    }
+    expect_shape("g", g.shape(), ctx.shape())?;
+    ctx.zip_mut_with(&g, |ctx, &g| *ctx = *ctx * sigmoid(g, budget));
     Ok(())
 }

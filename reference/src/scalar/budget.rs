@@ -3,7 +3,7 @@
 /// Unit roundoff of f32, 2⁻²⁴: a correctly rounded result r is off by at most `U`·|r|.
 pub const U: f64 = 1.0 / 16_777_216.0;
 
-/// How a kernel adds up the terms of a reduction; decides the depth of the summation tree, and with it `γ_d`.
+/// How a kernel adds up the terms of a reduction; decides the depth of the summation tree, and with it γ(d).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// Any order, one after the other included: depth n − 1.

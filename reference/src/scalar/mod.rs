@@ -1,78 +1,100 @@
 //! Scalars that an operation can be evaluated with: `f64` is the oracle, `f32` a naive kernel, [`Bounded`] the oracle with
-//! its error bound, [`Perturbed`] any correct f32 kernel.
+//! its error bound, [`Perturbed`] one of the many f32 kernels that the bound must cover.
+
+mod angle;
+mod bounded;
+mod bounded_scalar;
+mod bounded_sum;
+mod budget;
+mod double_double;
+mod floats;
+mod perturbed;
 
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
 
-mod angle;
-mod bounded;
-mod budget;
-mod float;
-mod perturbed;
-
 pub use angle::Angle;
 pub use bounded::Bounded;
 pub use budget::{Budget, Reduction, U};
+pub use double_double::DoubleDouble;
 pub use perturbed::Perturbed;
 
-/// A number that the operations compute with.
+/// A number that the operations can be evaluated with.
 ///
-/// Additions, subtractions and multiplications are the operators. What a budget says something of takes the budget.
+/// `+`, `-`, `*` and [`mul_add`](Self::mul_add) are correctly rounded in every f32 kernel; what may be less accurate takes the
+/// [`Budget`] that says by how much.
 pub trait Scalar:
     Copy + Debug + Send + Sync + 'static + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
 {
-    /// An input, or a constant that f32 holds exactly.
+    /// Whether other accepted forms change anything: false for a single evaluation, which can skip preparing them.
+    const WEIGHS_FORMS: bool;
+
+    /// An input or a constant: `value` must be one that f32 holds exactly.
     fn exact(value: f64) -> Self;
 
-    /// The value.
+    /// The value, without its bound.
     fn value(self) -> f64;
 
-    /// `self` / `rhs`.
+    /// The quotient `self / rhs`.
     #[must_use]
     fn div(self, rhs: Self, budget: &Budget) -> Self;
 
-    /// √`self`.
+    /// The square root.
     #[must_use]
     fn sqrt(self, budget: &Budget) -> Self;
 
-    /// 1/√`self` by one function.
+    /// The reciprocal square root.
     #[must_use]
     fn rsqrt(self, budget: &Budget) -> Self;
 
-    /// e to the `self`.
+    /// The exponential.
     #[must_use]
     fn exp(self, budget: &Budget) -> Self;
 
-    /// ln(1 + `self`).
+    /// ln(1 + self).
     #[must_use]
     fn log1p(self, budget: &Budget) -> Self;
 
-    /// Sine and cosine of an angle that a kernel rounds to f32 after its reduction.
+    /// Sine and cosine of an angle that a kernel rounds to f32 once, after reduction to [−π, π].
     fn sin_cos(angle: Angle, budget: &Budget) -> (Self, Self);
+
+    /// The larger of two; where one is NaN, the other (`fmaxf`).
+    #[must_use]
+    fn max(self, other: Self) -> Self;
 
     /// The magnitude.
     #[must_use]
     fn abs(self) -> Self;
 
-    /// The larger of the two; exact.
+    /// `self * a + b`; a kernel may round once or twice.
     #[must_use]
-    fn max(self, other: Self) -> Self;
-
-    /// `self`·`a` + `b`, which a kernel may round once or twice.
-    #[must_use]
-    fn mul_add(self, a: Self, b: Self) -> Self;
-
-    /// The sum of the terms in a tree of the reduction's depth.
-    fn sum(terms: impl Iterator<Item = Self>, reduction: Reduction) -> Self;
-
-    /// Σ aᵢ·bᵢ over the shorter of the two, each product rounded or fused with its addition.
-    fn dot(a: impl Iterator<Item = Self>, b: impl Iterator<Item = Self>, reduction: Reduction) -> Self {
-        Self::sum(a.zip(b).map(|(a, b)| a * b), reduction)
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        self * a + b
     }
 
-    /// This value, or another form of the same value that a kernel may compute just as well.
-    ///
-    /// The bound becomes the larger of the forms'; where there is no bound the form is not evaluated.
+    /// The sum of the terms, in any order that `reduction` allows. No terms sum to zero.
+    fn sum<I>(terms: I, reduction: Reduction) -> Self
+    where
+        I: Iterator<Item = Self> + Clone;
+
+    /// Σ aᵢ·bᵢ over the shorter of the two; a kernel may fuse each product into its addition.
+    fn dot(a: &[Self], b: &[Self], reduction: Reduction) -> Self;
+
+    /// 1/(1 + e^self), a step of its own because an overflow of e^self is harmless in it: the quotient is then zero.
+    #[must_use]
+    fn recip_one_plus_exp(self, budget: &Budget) -> Self {
+        let one = Self::exact(1.0);
+        one.div(one + self.exp(budget), budget)
+    }
+
+    /// Accepts another algebraic form of the same value: the bound becomes the larger of the two, the value stays.
     #[must_use]
     fn or_form(self, form: impl FnOnce() -> Self) -> Self;
+
+    /// Accepts a form whose bound is known to be no larger than `self`'s as long as nothing overflows.
+    ///
+    /// `reach` is a magnitude that the form's intermediates do not exceed; only when that comes near the largest f32 is the form
+    /// evaluated. The caller writes down why the form is covered otherwise.
+    #[must_use]
+    fn or_covered_form(self, reach: f64, form: impl FnOnce() -> Self) -> Self;
 }

@@ -1,67 +1,85 @@
-//! Any correct f32 kernel: random summation trees of the declared depth, random contraction, random choice among accepted
-//! forms, and every function at an edge of its budget. What the bounds are tested with.
+//! One correct f32 kernel among many: random summation trees, random contraction, and every function pushed to an end of its
+//! budget. What it answers must stay within the bound of [`Bounded`](super::Bounded): that is how the bound is tested.
 
 use std::cell::Cell;
 use std::ops::{Add, Mul, Neg, Sub};
 
 use super::{Angle, Budget, Reduction, Scalar};
 
-/// An f32 whose operations err at random within the budget. Draws come from a seed that [`Perturbed::with_seed`] sets.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Perturbed(f32);
-
 thread_local! {
-    static STATE: Cell<u64> = const { Cell::new(0) };
+    static STATE: Cell<u64> = const { Cell::new(0x9e37_79b9_7f4a_7c15) };
 }
 
-/// Steele, Lea and Flood's `SplitMix64`.
+/// The next number of the thread's generator (`SplitMix64`: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number
+/// generators", 2014).
 fn draw() -> u64 {
     STATE.with(|state| {
-        state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let mut z = state.get();
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let next = state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        state.set(next);
+        let mixed = (next ^ (next >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
     })
 }
 
 fn below(n: usize) -> usize {
-    (draw() % n.max(1) as u64) as usize
+    (draw() % n as u64) as usize
 }
 
+fn coin() -> bool {
+    draw() & 1 == 1
+}
+
+/// A number in [−1, 1], every other time one of the ends.
+fn push() -> f64 {
+    match draw() % 4 {
+        0 => -1.0,
+        1 => 1.0,
+        _ => (draw() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0,
+    }
+}
+
+/// An ulp of the f32 binade that holds a value.
+fn ulp(value: f64) -> f64 {
+    let exponent = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    2f64.powi(exponent.max(-126) - 23)
+}
+
+/// An f32 within `ulps` of `value`, a function's result for `argument`, drawn from all that the budget allows; correctly rounded
+/// for half an ulp.
+///
+/// What a function answers for an argument that is not finite is fixed by the CUDA Math API (`expf(-inf)` is +0, `rsqrtf(inf)` is
+/// +0), and none crosses zero within its error: an exponential that underflows is zero, not negative.
+fn perturb(value: f64, argument: f64, ulps: f64) -> f32 {
+    let nearest = value as f32;
+    if !argument.is_finite() || !value.is_finite() || !nearest.is_finite() || ulps <= 0.5 {
+        return nearest;
+    }
+    let sign = if value.is_sign_negative() { -1.0 } else { 1.0 };
+    (f64::from(perturb_freely(value, ulps)) * sign).max(0.0) as f32 * sign as f32
+}
+
+fn perturb_freely(value: f64, ulps: f64) -> f32 {
+    let nearest = value as f32;
+    let candidate = (value + push() * ulps * ulp(value)) as f32;
+    if (f64::from(candidate) - value).abs() <= ulps * ulp(value) {
+        return candidate;
+    }
+    let inward = if f64::from(candidate) > value { candidate.next_down() } else { candidate.next_up() };
+    if (f64::from(inward) - value).abs() <= ulps * ulp(value) { inward } else { nearest }
+}
+
+/// An f32 value of a kernel that makes random use of its freedom.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Perturbed(pub f32);
+
 impl Perturbed {
-    /// Runs `work` with draws from a seed, on this thread.
-    pub fn with_seed<R>(seed: u64, work: impl FnOnce() -> R) -> R {
-        STATE.with(|state| state.set(seed));
-        work()
-    }
-
-    /// The f32 within `ulp` units of the last place of `value`: at either end, or anywhere between.
-    fn within(value: f64, ulp: f64) -> Self {
-        if ulp <= 0.5 || !value.is_finite() || value == 0.0 {
-            return Self(value as f32);
-        }
-        let push = match draw() % 4 {
-            0 => -1.0,
-            1 => 1.0,
-            _ => (draw() % 2001) as f64 / 1000.0 - 1.0,
-        };
-        // The unit of the last place of the exact value, less the half of it that the final rounding may add.
-        let exponent = value.abs().max(f64::from(f32::MIN_POSITIVE)).log2().floor() as i32;
-        let pushed = value + push * (ulp - 0.5) * 2f64.powi(exponent - 23);
-        // No function here changes its sign within its error: an exponential that underflows is zero, not negative.
-        Self(if pushed * value < 0.0 { 0.0f32.copysign(value as f32) } else { pushed as f32 })
-    }
-
-    /// Adds the terms pairwise in a random order: a tree no deeper than a balanced one.
-    fn tree(terms: &mut Vec<f32>) -> f32 {
-        while terms.len() > 1 {
-            for i in (1..terms.len()).rev() {
-                terms.swap(i, below(i + 1));
-            }
-            *terms = terms.chunks(2).map(|pair| pair.iter().sum()).collect();
-        }
-        terms.first().copied().unwrap_or(0.0)
+    /// Runs `body` with this thread's generator seeded, so that what it draws can be repeated.
+    pub fn with_seed<R>(seed: u64, body: impl FnOnce() -> R) -> R {
+        let before = STATE.replace(seed);
+        let result = body();
+        STATE.set(before);
+        result
     }
 }
 
@@ -97,7 +115,67 @@ impl Neg for Perturbed {
     }
 }
 
+/// What a lane adds up: a value, or a product that it may fuse into the addition.
+#[derive(Clone, Copy)]
+struct Term(f32, f32);
+
+impl Term {
+    fn add_to(self, sum: f32) -> f32 {
+        if coin() { self.0.mul_add(self.1, sum) } else { sum + self.0 * self.1 }
+    }
+}
+
+/// Adds one after the other, from zero.
+fn sequential(terms: &[Term]) -> f32 {
+    terms.iter().fold(0.0, |sum, term| term.add_to(sum))
+}
+
+/// Adds in a tree of random pairs, halving the number of parts each round: depth ⌈log₂ n⌉.
+fn pairwise(mut parts: Vec<f32>) -> f32 {
+    while parts.len() > 1 {
+        shuffle(&mut parts);
+        parts = parts.chunks(2).map(|pair| pair.iter().sum()).collect();
+    }
+    parts.first().copied().unwrap_or(0.0)
+}
+
+/// Adds random pairs until one is left: a tree of any depth up to n − 1.
+fn any_tree(mut parts: Vec<f32>) -> f32 {
+    while parts.len() > 1 {
+        let a = parts.swap_remove(below(parts.len()));
+        let b = below(parts.len());
+        parts[b] += a;
+    }
+    parts.first().copied().unwrap_or(0.0)
+}
+
+fn shuffle<T>(items: &mut [T]) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, below(i + 1));
+    }
+}
+
+fn reduce(mut terms: Vec<Term>, reduction: Reduction) -> f32 {
+    shuffle(&mut terms);
+    let products = |terms: &[Term]| terms.iter().map(|t| t.0 * t.1).collect::<Vec<_>>();
+    match reduction {
+        Reduction::AnyOrder if coin() => sequential(&terms),
+        Reduction::AnyOrder => any_tree(products(&terms)),
+        Reduction::Warp => {
+            // Lane l takes every 32nd term: ⌈n/32⌉ of them at most, the first added to zero.
+            let per_lane = terms.len().div_ceil(32).max(1);
+            pairwise(terms.chunks(per_lane).map(sequential).collect())
+        }
+        Reduction::Block => {
+            let warps = terms.chunks(32).map(|warp| pairwise(products(warp))).collect();
+            pairwise(warps)
+        }
+    }
+}
+
 impl Scalar for Perturbed {
+    const WEIGHS_FORMS: bool = true;
+
     fn exact(value: f64) -> Self {
         Self(value as f32)
     }
@@ -107,69 +185,63 @@ impl Scalar for Perturbed {
     }
 
     fn div(self, rhs: Self, budget: &Budget) -> Self {
-        Self::within(self.value() / rhs.value(), budget.div)
+        let special = if self.value().is_finite() { rhs.value() } else { self.value() };
+        Self(perturb(self.value() / rhs.value(), special, budget.div))
     }
 
     fn sqrt(self, budget: &Budget) -> Self {
-        Self::within(self.value().sqrt(), budget.sqrt)
+        Self(perturb(self.value().sqrt(), self.value(), budget.sqrt))
     }
 
     fn rsqrt(self, budget: &Budget) -> Self {
-        Self::within(1.0 / self.value().sqrt(), budget.rsqrt)
+        Self(perturb(1.0 / self.value().sqrt(), self.value(), budget.rsqrt))
     }
 
     fn exp(self, budget: &Budget) -> Self {
-        Self::within(self.value().exp(), budget.exp)
+        Self(perturb(self.value().exp(), self.value(), budget.exp))
     }
 
     fn log1p(self, budget: &Budget) -> Self {
-        Self::within(self.value().ln_1p(), budget.log1p)
+        Self(perturb(self.value().ln_1p(), self.value(), budget.log1p))
     }
 
     fn sin_cos(angle: Angle, budget: &Budget) -> (Self, Self) {
-        let rounded = f64::from(angle.value() as f32);
-        (Self::within(rounded.sin(), budget.sin_cos), Self::within(rounded.cos(), budget.sin_cos))
+        // The frequency's error first, then the one rounding of the reduced angle, as `Angle::kernel_error` allows.
+        let exact = angle.radians().to_f64();
+        let spread = angle.kernel_error() - super::U * exact.abs();
+        let held = (exact + push() * spread / (1.0 + super::U)) as f32;
+        let (sin, cos) = f64::from(held).sin_cos();
+        (Self(perturb_freely(sin, budget.sin_cos)), Self(perturb_freely(cos, budget.sin_cos)))
+    }
+
+    fn max(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
     }
 
     fn abs(self) -> Self {
         Self(self.0.abs())
     }
 
-    fn max(self, other: Self) -> Self {
-        Self(Scalar::max(self.0, other.0))
-    }
-
     fn mul_add(self, a: Self, b: Self) -> Self {
-        if draw().is_multiple_of(2) { Self(self.0.mul_add(a.0, b.0)) } else { self * a + b }
+        Self(Term(self.0, a.0).add_to(b.0))
     }
 
-    fn sum(terms: impl Iterator<Item = Self>, reduction: Reduction) -> Self {
-        let mut terms: Vec<f32> = terms.map(|x| x.0).collect();
-        let strided = |terms: &[f32], lanes: usize| -> Vec<f32> {
-            (0..lanes.min(terms.len())).map(|lane| terms.iter().skip(lane).step_by(lanes).sum()).collect()
-        };
-        let serial = reduction == Reduction::AnyOrder && draw().is_multiple_of(2);
-        Self(match reduction {
-            _ if serial => terms.iter().sum(),
-            Reduction::Warp => Self::tree(&mut strided(&terms, 32)),
-            Reduction::Block | Reduction::AnyOrder => Self::tree(&mut terms),
-        })
+    fn sum<I>(terms: I, reduction: Reduction) -> Self
+    where
+        I: Iterator<Item = Self> + Clone,
+    {
+        Self(reduce(terms.map(|term| Term(term.0, 1.0)).collect(), reduction))
     }
 
-    fn dot(a: impl Iterator<Item = Self>, b: impl Iterator<Item = Self>, reduction: Reduction) -> Self {
-        if reduction == Reduction::Block || draw().is_multiple_of(2) {
-            return Self::sum(a.zip(b).map(|(a, b)| a * b), reduction);
-        }
-        // Fused: one running sum a lane, as a compiler contracts it.
-        let lanes = if reduction == Reduction::Warp { 32 } else { 1 };
-        let mut sums = vec![0.0f32; lanes];
-        for (i, (a, b)) in a.zip(b).enumerate() {
-            sums[i % lanes] = a.0.mul_add(b.0, sums[i % lanes]);
-        }
-        Self(Self::tree(&mut sums))
+    fn dot(a: &[Self], b: &[Self], reduction: Reduction) -> Self {
+        Self(reduce(a.iter().zip(b).map(|(x, y)| Term(x.0, y.0)).collect(), reduction))
     }
 
     fn or_form(self, form: impl FnOnce() -> Self) -> Self {
-        if draw().is_multiple_of(2) { self } else { form() }
+        if coin() { self } else { form() }
+    }
+
+    fn or_covered_form(self, _: f64, form: impl FnOnce() -> Self) -> Self {
+        self.or_form(form)
     }
 }

@@ -1,0 +1,172 @@
+//! The error bound of a sum, for every order that the depth of its tree allows.
+//!
+//! A tree of depth d over n terms xᵢ held with errors eᵢ: each term passes at most d additions, so the roundings add up to at most
+//! γ(d)·Σ(|xᵢ| + eᵢ), γ(d) = d·u/(1 − d·u) (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", §4.2). Three
+//! refinements, each of them rigorous:
+//!
+//! * The last addition rounds the total and not the terms: γ(d − 1) for the tree below it, and u·|total| for itself.
+//! * An exact zero takes part without rounding: with m terms that are not, d is at most m − 1.
+//! * Where all terms are exact multiples of 2^e and Σ|xᵢ| ≤ 2^(e+24), every partial sum in every order is a multiple of 2^e of at most
+//!   24 bits, and the sum is exact.
+
+use super::bounded::{Bounded, OVERFLOW, is_f32, rounding};
+use super::{Reduction, U};
+
+/// γ(d) = d·u/(1 − d·u).
+fn gamma(depth: usize) -> f64 {
+    let roundings = depth as f64 * U;
+    roundings / (1.0 - roundings)
+}
+
+/// Whether f32 holds a + b exactly, for a and b that f64 holds (`TwoSum` gives the error of the f64 addition).
+#[inline]
+pub(super) fn sum_is_f32(a: f64, b: f64) -> bool {
+    let sum = a + b;
+    let part = sum - a;
+    is_f32(sum) && (a - (sum - part)) + (b - part) == 0.0
+}
+
+/// The sum of the terms in any tree that `reduction` allows.
+#[inline]
+pub(super) fn sum<I>(terms: I, reduction: Reduction) -> Bounded
+where
+    I: Iterator<Item = Bounded> + Clone,
+{
+    let (mut total, mut magnitude, mut errors) = (0.0, 0.0, 0.0);
+    let (mut count, mut nonzero) = (0_usize, 0_usize);
+    for term in terms.clone() {
+        total += term.value;
+        magnitude += term.value.abs();
+        errors += term.bound;
+        count += 1;
+        nonzero += usize::from(term.value != 0.0 || term.bound != 0.0);
+    }
+    finish(terms, total, magnitude, errors, reduction.depth(count).min(nonzero.saturating_sub(1)))
+}
+
+/// Σ aᵢ·bᵢ: the sum above over products that may be fused into their additions.
+///
+/// The loop computes what [`Bounded::product`] computes, without its branches and in two lanes; what is not finite or leaves the
+/// range of f32 shows in the magnitude, and then the terms are looked at one by one.
+pub(super) fn dot(a: &[Bounded], b: &[Bounded], reduction: Reduction) -> Bounded {
+    const LANES: usize = 2;
+    let count = a.len().min(b.len());
+    let (mut total, mut magnitude, mut errors, mut nonzero) =
+        ([0.0; LANES], [0.0; LANES], [0.0; LANES], [0_usize; LANES]);
+    let (a_chunks, a_rest) = a[..count].as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b[..count].as_chunks::<LANES>();
+    let mut add = |lane: usize, a: &Bounded, b: &Bounded| {
+        let value = a.value * b.value;
+        let spread = a.value.abs() * b.bound + b.value.abs() * a.bound + a.bound * b.bound;
+        let exact = spread == 0.0 && is_f32(value);
+        let bound = if exact { 0.0 } else { spread + rounding(value.abs() + spread) };
+        total[lane] += value;
+        magnitude[lane] += value.abs();
+        errors[lane] += bound;
+        nonzero[lane] += usize::from(value != 0.0 || bound != 0.0);
+    };
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        for lane in 0..LANES {
+            add(lane, &a[lane], &b[lane]);
+        }
+    }
+    for (a, b) in a_rest.iter().zip(b_rest) {
+        add(0, a, b);
+    }
+    let sum = |lanes: [f64; LANES]| lanes.iter().sum::<f64>();
+    let depth = reduction.depth(count).min(nonzero.iter().sum::<usize>().saturating_sub(1));
+    let terms = a.iter().zip(b).map(|(a, b)| a.product::<true>(*b));
+    finish(terms, sum(total), sum(magnitude), sum(errors), depth)
+}
+
+/// The bound from the sums over the terms; `depth` is that of the tree of the terms that are not exact zeros.
+fn finish<I>(terms: I, total: f64, magnitude: f64, errors: f64, depth: usize) -> Bounded
+where
+    I: Iterator<Item = Bounded> + Clone,
+{
+    let reach = magnitude + errors;
+    // A NaN compares with nothing, and goes the same way as what is too large.
+    let in_range = reach * (1.0 + gamma(depth)) < OVERFLOW;
+    if !in_range {
+        return out_of_range(terms, depth);
+    }
+    if depth == 0 || (errors == 0.0 && is_exact(terms, magnitude)) {
+        return Bounded { value: total, bound: errors };
+    }
+    let below = errors + gamma(depth - 1) * reach;
+    Bounded { value: total, bound: below + U * (total.abs() + below) }
+}
+
+/// Whether exact terms add up exactly in every order.
+fn is_exact<I>(terms: I, magnitude: f64) -> bool
+where
+    I: Iterator<Item = Bounded>,
+{
+    let mut unit = f64::INFINITY;
+    let (mut count, mut first, mut second) = (0_usize, 0.0, 0.0);
+    for term in terms.filter(|term| term.value != 0.0) {
+        unit = unit.min(lowest_bit(term.value));
+        (first, second) = (second, term.value);
+        count += 1;
+    }
+    magnitude <= unit * 16_777_216.0 || (count == 2 && sum_is_f32(first, second))
+}
+
+/// The value of the lowest bit set in a non-zero f32: 2^e, so that the value is an odd multiple of it.
+fn lowest_bit(value: f64) -> f64 {
+    // An f32, subnormal ones included, is a normal f64: the mantissa with its hidden bit is a whole number of these units.
+    let bits = value.to_bits();
+    let mantissa = (bits & 0x000f_ffff_ffff_ffff) | 0x0010_0000_0000_0000;
+    let exponent = ((bits >> 52) & 0x7ff) as i32 - 1075;
+    2f64.powi(exponent + mantissa.trailing_zeros() as i32)
+}
+
+/// A sum with terms that are not finite, or that overflows in some order.
+#[cold]
+fn out_of_range<I>(terms: I, depth: usize) -> Bounded
+where
+    I: Iterator<Item = Bounded>,
+{
+    let (mut positive, mut negative, mut errors) = (0.0, 0.0, 0.0);
+    // The most that the terms can add up to on either side.
+    let (mut upward, mut downward) = (0.0, 0.0);
+    let (mut total, mut undetermined, mut nan) = (0.0, false, false);
+    for term in terms {
+        total += term.value;
+        undetermined |= term.is_undetermined();
+        nan |= term.value.is_nan() && !term.is_undetermined();
+        errors += term.bound;
+        if term.value > 0.0 {
+            positive += term.value;
+        } else {
+            negative -= term.value;
+        }
+        upward += (term.value + term.bound).max(0.0);
+        downward += (term.bound - term.value).max(0.0);
+    }
+    if nan {
+        return Bounded { value: f64::NAN, bound: 0.0 };
+    }
+    if undetermined {
+        return Bounded::undetermined(total);
+    }
+    // How far rounding and the terms' errors can move what finite partial sums reach.
+    let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
+    let slack = errors + gamma(depth) * (finite(positive) + finite(negative) + errors);
+    // A sum that must overflow on one side while no partial sum can overflow on the other is infinite in every order; otherwise the
+    // order decides, between an infinity, a NaN and perhaps a finite sum. Rounding is monotone, so with the terms of one side left out
+    // no partial sum reaches less far to the other: how far it reaches depends on that side's terms alone.
+    let overflows = |side: f64, other: f64, other_reach: f64| {
+        other_reach * (1.0 + gamma(depth)) < OVERFLOW && side - other - slack >= OVERFLOW
+    };
+    let infinite = |value| Bounded { value, bound: 0.0 };
+    if positive == f64::INFINITY && negative == f64::INFINITY {
+        infinite(f64::NAN)
+    } else if overflows(positive, negative, downward) {
+        infinite(f64::INFINITY)
+    } else if overflows(negative, positive, upward) {
+        infinite(f64::NEG_INFINITY)
+    } else {
+        Bounded::undetermined(total)
+    }
+}
