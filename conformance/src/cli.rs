@@ -15,7 +15,7 @@ use crate::check::{self, CaseResult};
 use crate::error::Error;
 use crate::family::Suite;
 use crate::regime::Regime;
-use crate::report::{Header, Report, STYLE, write_whole};
+use crate::report::{Header, Report, STYLE, folder_of, write_whole};
 use crate::runner::Runner;
 use crate::{cases, replay, suites};
 
@@ -168,6 +168,9 @@ fn select(args: &CheckArgs) -> Result<Vec<Case>, Error> {
 
 fn check(args: &CheckArgs) -> Result<u8, Error> {
     let cases = select(args)?;
+    for path in args.json.iter().chain(&args.utilization) {
+        folder_of(path)?;
+    }
     let (runner, absent) = open(args.executor)?;
     let description = runner.describe();
     say!("executor: {} — {} ({})", description.executor, description.device, description.versions);

@@ -204,14 +204,26 @@ fn number(x: Option<f64>) -> String {
     x.map_or_else(|| "∞".into(), |x| format!("{x:.3}"))
 }
 
+/// The folder that a file is to be written in; asked before long work, so that its result is not lost at the end.
+///
+/// # Errors
+/// Where there is no such folder.
+pub fn folder_of(path: &Path) -> Result<&Path, Error> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    Err(Error::file(path, format!("cannot be written: there is no folder {}; make it first", folder.display())))
+}
+
 /// Writes a file through a temporary one beside it, so that no reader ever sees half of it.
 ///
 /// # Errors
 /// Where the folder does not exist or cannot be written.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path)?;
     let cannot = |error: &dyn std::fmt::Display| Error::file(path, format!("cannot be written: {error}"));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| cannot(&error))?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| cannot(&error.kind()))?;
     file.write_all(text.as_bytes()).map_err(|error| cannot(&error))?;
     file.persist(path).map_err(|error| cannot(&error.error))?;
     Ok(())

@@ -39,7 +39,6 @@ pub struct Nvrtc {
     version: (i32, i32),
     path: PathBuf,
     /// Kept loaded: the symbols above point into them.
-    #[expect(dead_code, reason = "owning them is their use")]
     libraries: Vec<Library>,
 }
 

@@ -7,6 +7,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// Oldest and newest architectures that CUDA 13 compiles for, and those between that the kernels meet.
 const ARCHITECTURES: [&str; 5] = ["compute_75", "compute_80", "compute_90", "compute_100", "compute_120"];
 
+type Test = fn() -> Result<(), Failed>;
+
 fn compile(source: &str, arch: &str) -> Result<String, Failed> {
     Ok(Nvrtc::find()?.compile("kernels", source, arch, &[])?)
 }
@@ -44,7 +46,7 @@ fn no_kernel_but_the_rotation_uses_local_memory() -> Result<(), Failed> {
 
 fn main() {
     let absent = Nvrtc::find().err().map(|error| error.to_string());
-    let tests: [(&str, fn() -> Result<(), Failed>); 3] = [
+    let tests: [(&str, Test); 3] = [
         ("every_contract_has_its_entry_point", every_contract_has_its_entry_point),
         ("both_sources_compile_as_one", both_sources_compile_as_one),
         ("no_kernel_but_the_rotation_uses_local_memory", no_kernel_but_the_rotation_uses_local_memory),

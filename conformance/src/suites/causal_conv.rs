@@ -33,7 +33,6 @@ impl Family for Conv {
     }
 
     fn regimes(&self) -> &'static [Regime] {
-        #[expect(clippy::enum_glob_use, reason = "a list of names reads better without their type")]
         use Regime::*;
         &[Gaussian, Ramp, Integers, Ladder, OneHot, Zeros, Edges, Nonfinite]
     }

@@ -30,7 +30,6 @@ impl Family for Step {
     }
 
     fn regimes(&self) -> &'static [Regime] {
-        #[expect(clippy::enum_glob_use, reason = "a list of names reads better without their type")]
         use Regime::*;
         &[Gaussian, Ramp, Integers, Ladder, OneHot, Zeros, Nonfinite, Warm, Fast, Decays, Correlated, Identity]
     }

@@ -38,7 +38,6 @@ impl Family for GateNorm {
     }
 
     fn regimes(&self) -> &'static [Regime] {
-        #[expect(clippy::enum_glob_use, reason = "a list of names reads better without their type")]
         use Regime::*;
         if self.0 == Epilogue::None {
             &[Gaussian, Ramp, Ladder, Huge, OneHot, Zeros, Extremes, Edges, Nonfinite]

@@ -33,7 +33,6 @@ impl Family for Gates {
     }
 
     fn regimes(&self) -> &'static [Regime] {
-        #[expect(clippy::enum_glob_use, reason = "a list of names reads better without their type")]
         use Regime::*;
         &[Gaussian, Ramp, Zeros, Extremes, Edges, Nonfinite]
     }

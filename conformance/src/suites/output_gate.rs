@@ -24,7 +24,6 @@ impl Family for Gate {
     }
 
     fn regimes(&self) -> &'static [Regime] {
-        #[expect(clippy::enum_glob_use, reason = "a list of names reads better without their type")]
         use Regime::*;
         &[Gaussian, Ramp, Zeros, Extremes, Edges, Nonfinite]
     }

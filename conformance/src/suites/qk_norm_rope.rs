@@ -37,7 +37,6 @@ impl Family for NormRope {
     }
 
     fn regimes(&self) -> &'static [Regime] {
-        #[expect(clippy::enum_glob_use, reason = "a list of names reads better without their type")]
         use Regime::*;
         &[Gaussian, Ramp, Ladder, OneHot, Zeros, Nonfinite]
     }

@@ -23,7 +23,6 @@ impl Family for TwoWords {
     }
 
     fn regimes(&self) -> &'static [Regime] {
-        #[expect(clippy::enum_glob_use, reason = "a list of names reads better without their type")]
         use Regime::*;
         &[Gaussian, Ramp, Zeros, Ties]
     }
