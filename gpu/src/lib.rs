@@ -2,5 +2,6 @@
 
 pub mod contract;
 pub mod executor;
+pub mod vm;
 
 pub use executor::{Error, Executor};
