@@ -117,7 +117,9 @@ pub enum Error {
         needed: String,
     },
     /// No NVRTC to compile with.
-    #[error("NVRTC was not found ({detail}); install a CUDA toolkit, or `pip install nvidia-cuda-nvrtc` in the active Python environment")]
+    #[error(
+        "NVRTC was not found ({detail}); install a CUDA toolkit, or `pip install nvidia-cuda-nvrtc` in the active Python environment"
+    )]
     NoCompiler {
         /// Where it was looked for.
         detail: String,

@@ -107,7 +107,8 @@ impl Format {
             }
         }
         let inexact = cut != 0.0 || rest != 0.0;
-        let half = (cut - 0.5).partial_cmp(&0.0).map(|o| if o.is_eq() { rest.partial_cmp(&0.0).unwrap_or(o) } else { o });
+        let half =
+            (cut - 0.5).partial_cmp(&0.0).map(|o| if o.is_eq() { rest.partial_cmp(&0.0).unwrap_or(o) } else { o });
         let up = match mode {
             Rounding::Nearest => half.is_some_and(|o| o.is_gt() || o.is_eq() && whole % 2.0 == 1.0),
             Rounding::Away => half.is_some_and(std::cmp::Ordering::is_ge),
@@ -120,7 +121,8 @@ impl Format {
         let field = (exponent - least) as u64;
         let bits = (field << (self.precision - 1)) + significand;
         if bits >= u64::from(infinity) {
-            let clamps = mode == Rounding::Zero || mode == Rounding::Down && sign == 0 || mode == Rounding::Up && sign != 0;
+            let clamps =
+                mode == Rounding::Zero || mode == Rounding::Down && sign == 0 || mode == Rounding::Up && sign != 0;
             return sign | if clamps { infinity - 1 } else { infinity };
         }
         sign | bits as u32

@@ -21,7 +21,13 @@ pub struct VmExecutor {
 impl VmExecutor {
     /// An executor that takes PTX only.
     pub fn new(options: Options) -> Self {
-        Self { machine: Machine::new(options), compile: None, loaded: HashMap::new(), modules: Vec::new(), buffers: Vec::new() }
+        Self {
+            machine: Machine::new(options),
+            compile: None,
+            loaded: HashMap::new(),
+            modules: Vec::new(),
+            buffers: Vec::new(),
+        }
     }
 
     /// Takes CUDA source too, through a compiler.
@@ -48,7 +54,10 @@ impl VmExecutor {
 
     fn buffer(&self, buffer: Buffer, operation: &str) -> Result<MachineBuffer, Error> {
         let found = self.buffers.get(buffer.0).copied().flatten();
-        found.ok_or_else(|| Error::Memory { operation: operation.to_owned(), detail: format!("there is no buffer {}", buffer.0) })
+        found.ok_or_else(|| Error::Memory {
+            operation: operation.to_owned(),
+            detail: format!("there is no buffer {}", buffer.0),
+        })
     }
 }
 
@@ -58,7 +67,11 @@ impl Executor for VmExecutor {
             executor: "vm",
             device: "PTX virtual machine".to_owned(),
             arch: "any of sm_75 to sm_120".to_owned(),
-            versions: format!("gdn-gpu {}, checks {}", env!("CARGO_PKG_VERSION"), if self.machine.options().checks { "on" } else { "off" }),
+            versions: format!(
+                "gdn-gpu {}, checks {}",
+                env!("CARGO_PKG_VERSION"),
+                if self.machine.options().checks { "on" } else { "off" }
+            ),
         }
     }
 
@@ -84,7 +97,8 @@ impl Executor for VmExecutor {
             }
         };
         let loaded = self.machine.load(&program.name, text);
-        let loaded = loaded.map_err(|error| Error::Compile { program: program.name.clone(), log: error.to_string() })?;
+        let loaded =
+            loaded.map_err(|error| Error::Compile { program: program.name.clone(), log: error.to_string() })?;
         let module = Module(self.modules.len());
         self.modules.push(loaded);
         self.loaded.insert(program.clone(), module);
@@ -98,7 +112,10 @@ impl Executor for VmExecutor {
     fn alloc(&mut self, bytes: usize) -> Result<Buffer, Error> {
         let number = self.buffers.len();
         let Some(buffer) = self.machine.alloc(&format!("buffer {number}"), bytes) else {
-            return Err(Error::Memory { operation: format!("allocating {bytes} bytes"), detail: "out of memory".to_owned() });
+            return Err(Error::Memory {
+                operation: format!("allocating {bytes} bytes"),
+                detail: "out of memory".to_owned(),
+            });
         };
         self.buffers.push(Some(buffer));
         Ok(Buffer(number))
@@ -119,18 +136,28 @@ impl Executor for VmExecutor {
     fn upload(&mut self, buffer: Buffer, at: usize, bytes: &[u8]) -> Result<(), Error> {
         let operation = format!("uploading {} bytes to byte {at} of buffer {}", bytes.len(), buffer.0);
         let found = self.buffer(buffer, &operation)?;
-        if self.machine.upload(found, at, bytes) { Ok(()) } else { Err(Error::Memory { operation, detail: "they do not fit".to_owned() }) }
+        if self.machine.upload(found, at, bytes) {
+            Ok(())
+        } else {
+            Err(Error::Memory { operation, detail: "they do not fit".to_owned() })
+        }
     }
 
     fn download(&mut self, buffer: Buffer, at: usize, bytes: &mut [u8]) -> Result<(), Error> {
         let operation = format!("downloading {} bytes from byte {at} of buffer {}", bytes.len(), buffer.0);
         let found = self.buffer(buffer, &operation)?;
-        if self.machine.download(found, at, bytes) { Ok(()) } else { Err(Error::Memory { operation, detail: "there are not as many".to_owned() }) }
+        if self.machine.download(found, at, bytes) {
+            Ok(())
+        } else {
+            Err(Error::Memory { operation, detail: "there are not as many".to_owned() })
+        }
     }
 
     fn launch(&mut self, launch: &Launch) -> Result<(), Error> {
         let failed = |detail: String| Error::Launch { entry: launch.entry.clone(), geometry: launch.geometry, detail };
-        let Some(&module) = self.modules.get(launch.module.0) else { return Err(failed("its module is not loaded".to_owned())) };
+        let Some(&module) = self.modules.get(launch.module.0) else {
+            return Err(failed("its module is not loaded".to_owned()));
+        };
         let mut parameters = Vec::new();
         for (at, argument) in launch.arguments.iter().enumerate() {
             parameters.push(match *argument {
@@ -146,13 +173,18 @@ impl Executor for VmExecutor {
         let result = self.machine.launch(module, &launch.entry, launch.geometry, 0, &parameters);
         result.map(|_| ()).map_err(|error| match error {
             LaunchError::NoEntry(entry) => {
-                let program = self.loaded.iter().find(|(_, m)| **m == launch.module).map_or_else(String::new, |(p, _)| p.name.clone());
+                let program = self
+                    .loaded
+                    .iter()
+                    .find(|(_, m)| **m == launch.module)
+                    .map_or_else(String::new, |(p, _)| p.name.clone());
                 Error::NoEntry { program, entry }
             }
             LaunchError::Refused(detail) => failed(detail),
-            LaunchError::Findings(findings) => {
-                Error::Fault { entry: launch.entry.clone(), findings: findings.iter().map(ToString::to_string).collect() }
-            }
+            LaunchError::Findings(findings) => Error::Fault {
+                entry: launch.entry.clone(),
+                findings: findings.iter().map(ToString::to_string).collect(),
+            },
         })
     }
 

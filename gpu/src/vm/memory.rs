@@ -61,7 +61,8 @@ impl Memory {
         }
         let words = zeros(bytes.div_ceil(4))?;
         let set = zeros(if checks { bytes.div_ceil(32) } else { 0 })?;
-        let allocation = Allocation { name, bytes, words, set, protected: Vec::new(), cells: OnceLock::new(), pair: Mutex::new(()) };
+        let allocation =
+            Allocation { name, bytes, words, set, protected: Vec::new(), cells: OnceLock::new(), pair: Mutex::new(()) };
         Some(if let Some(slot) = self.free.pop() {
             self.slots[slot] = Some(allocation);
             slot
@@ -156,7 +157,8 @@ impl Allocation {
                 let mask = (if bytes == 2 { 0xFFFF } else { 0xFF_u32 }) << shift;
                 if let Some(word) = self.words.get(at / 4) {
                     // Neighbouring bytes may belong to another block: only ours change.
-                    let _ = word.fetch_update(Relaxed, Relaxed, |old| Some(old & !mask | (value as u32) << shift & mask));
+                    let _ =
+                        word.fetch_update(Relaxed, Relaxed, |old| Some(old & !mask | (value as u32) << shift & mask));
                 }
             }
         }

@@ -112,7 +112,8 @@ impl Machine {
         let program = decode::load(name, text)?;
         let mut slots = Vec::new();
         for global in &program.globals {
-            let slot = self.memory.alloc(format!("variable {}", global.name), global.bytes as usize, self.options.checks);
+            let slot =
+                self.memory.alloc(format!("variable {}", global.name), global.bytes as usize, self.options.checks);
             let slot = slot.ok_or_else(|| TextError::new(1, format!("no memory for variable `{}`", global.name)))?;
             slots.push(slot);
         }
@@ -216,7 +217,14 @@ impl Machine {
     ///
     /// # Errors
     /// [`LaunchError::Findings`] when the kernel broke a rule; with checks off only what no run can go on from.
-    pub fn launch(&mut self, module: LoadedModule, entry: &str, geometry: Geometry, dynamic_shared: u32, parameters: &[Vec<u8>]) -> Result<LaunchReport, LaunchError> {
+    pub fn launch(
+        &mut self,
+        module: LoadedModule,
+        entry: &str,
+        geometry: Geometry,
+        dynamic_shared: u32,
+        parameters: &[Vec<u8>],
+    ) -> Result<LaunchReport, LaunchError> {
         let refuse = |why: String| Err(LaunchError::Refused(why));
         let Some(loaded) = self.modules.get(module.0) else { return Err(LaunchError::NoEntry(entry.to_owned())) };
         let program = Arc::clone(&loaded.program);
@@ -238,7 +246,14 @@ impl Machine {
         let [bx, by, bz] = geometry.block.map(u64::from);
         let threads = bx * by * bz;
         if threads == 0 || threads > 1024 || bz > 64 || code.max_threads != 0 && threads > code.max_threads {
-            return refuse(format!("a block of {threads} threads is not possible{}", if code.max_threads == 0 { String::new() } else { format!(": the kernel is built for {}", code.max_threads) }));
+            return refuse(format!(
+                "a block of {threads} threads is not possible{}",
+                if code.max_threads == 0 {
+                    String::new()
+                } else {
+                    format!(": the kernel is built for {}", code.max_threads)
+                }
+            ));
         }
         let [gx, gy, gz] = geometry.grid;
         if gx == 0 || gy == 0 || gz == 0 || gx > i32::MAX as u32 || gy > 65535 || gz > 65535 {
@@ -268,7 +283,11 @@ impl Machine {
         };
         let findings = run.go();
         let instructions = run.instructions.load(Relaxed);
-        if findings.is_empty() { Ok(LaunchReport { instructions }) } else { Err(LaunchError::Findings(findings.into_list())) }
+        if findings.is_empty() {
+            Ok(LaunchReport { instructions })
+        } else {
+            Err(LaunchError::Findings(findings.into_list()))
+        }
     }
 
     /// What has run of a module since it was loaded.

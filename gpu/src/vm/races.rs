@@ -40,7 +40,10 @@ pub(crate) struct Who {
 impl Who {
     /// `launch` from 1 on; counters wrap.
     pub(crate) const fn new(launch: u64, block: u64, barriers: u32, warp_barriers: u32) -> Self {
-        let bits = launch << LAUNCH | (block % MANY_BLOCKS) << BLOCK | (barriers as u64 & 0x3FF) << BARRIER | (warp_barriers as u64 & 0x3F) << WARP;
+        let bits = launch << LAUNCH
+            | (block % MANY_BLOCKS) << BLOCK
+            | (barriers as u64 & 0x3FF) << BARRIER
+            | (warp_barriers as u64 & 0x3F) << WARP;
         Self { bits }
     }
 

@@ -126,14 +126,48 @@ pub(crate) enum ShflMode {
 /// What lanes of a warp combine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Collective {
-    Shfl { mode: ShflMode, d: u32, valid: Option<u32>, value: u32, lane: u32, clamp: u32 },
-    VoteAll { d: u32, p: u32, negated: bool },
-    VoteAny { d: u32, p: u32, negated: bool },
-    VoteUni { d: u32, p: u32, negated: bool },
-    Ballot { d: u32, p: u32, negated: bool },
-    MatchAny { d: u32, value: Slot },
-    MatchAll { d: u32, valid: Option<u32>, value: Slot },
-    Redux { op: AtomOp, d: u32, value: u32 },
+    Shfl {
+        mode: ShflMode,
+        d: u32,
+        valid: Option<u32>,
+        value: u32,
+        lane: u32,
+        clamp: u32,
+    },
+    VoteAll {
+        d: u32,
+        p: u32,
+        negated: bool,
+    },
+    VoteAny {
+        d: u32,
+        p: u32,
+        negated: bool,
+    },
+    VoteUni {
+        d: u32,
+        p: u32,
+        negated: bool,
+    },
+    Ballot {
+        d: u32,
+        p: u32,
+        negated: bool,
+    },
+    MatchAny {
+        d: u32,
+        value: Slot,
+    },
+    MatchAll {
+        d: u32,
+        valid: Option<u32>,
+        value: Slot,
+    },
+    Redux {
+        op: AtomOp,
+        d: u32,
+        value: u32,
+    },
     /// `bar.warp.sync`.
     Warp,
 }
@@ -176,7 +210,11 @@ pub(crate) enum Kind {
     /// The start of a basic block.
     Block(u32),
     /// A row function; `moves` when it only moves data, so that undefined lanes may pass through.
-    Alu { f: RowFn, args: Args, moves: bool },
+    Alu {
+        f: RowFn,
+        args: Args,
+        moves: bool,
+    },
     Load(Box<Access>),
     Store(Box<Access>),
     Atom(Box<Atom>),
@@ -186,7 +224,10 @@ pub(crate) enum Kind {
     LoadParam(ParamAccess),
     StoreParam(ParamAccess),
     Branch(u32),
-    BranchIndexed { index: u32, targets: Box<[u32]> },
+    BranchIndexed {
+        index: u32,
+        targets: Box<[u32]>,
+    },
     Call(Box<Call>),
     Return,
     Exit,

@@ -32,7 +32,10 @@ impl Decoder<'_> {
                 && let Some(Operand::Name(name, _)) = instruction.operands.first()
                 && self.label(name, instruction.scope).is_none()
             {
-                return Err(TextError::new(instruction.line, format!("label `{name}` is not defined in `{}`", self.function.name)));
+                return Err(TextError::new(
+                    instruction.line,
+                    format!("label `{name}` is not defined in `{}`", self.function.name),
+                ));
             }
         }
         Ok(leaders)
@@ -45,7 +48,9 @@ impl Decoder<'_> {
     pub(super) fn bra(&mut self) -> Decoded {
         self.has("uni");
         self.arity(1)?;
-        let Operand::Name(name, 0) = self.operand(0)? else { return Err(self.unsupported("its target is not a label")) };
+        let Operand::Name(name, 0) = self.operand(0)? else {
+            return Err(self.unsupported("its target is not a label"));
+        };
         let target = self.target(name)?;
         self.pending.push((self.code.ops.len(), vec![target]));
         self.push(Kind::Branch(0));
@@ -59,7 +64,9 @@ impl Decoder<'_> {
         }
         self.arity(2)?;
         let index = self.source(0, Type::U32)?;
-        let Operand::Name(list, 0) = self.operand(1)? else { return Err(self.unsupported("its target list is not a label")) };
+        let Operand::Name(list, 0) = self.operand(1)? else {
+            return Err(self.unsupported("its target list is not a label"));
+        };
         let Some(names) = self.function.branch_targets.get(list) else {
             return Err(self.unsupported(&format!("`{list}` is not a list of branch targets")));
         };
@@ -92,7 +99,9 @@ impl Decoder<'_> {
             results = list;
             first = operands.next();
         }
-        let Some(Operand::Name(name, 0)) = first else { return Err(self.unsupported("indirect calls are not supported")) };
+        let Some(Operand::Name(name, 0)) = first else {
+            return Err(self.unsupported("indirect calls are not supported"));
+        };
         let arguments = match operands.next() {
             Some(Operand::List(list)) => list,
             None => &empty,
@@ -121,8 +130,12 @@ impl Decoder<'_> {
         }
         let mut copies = Vec::new();
         for (operand, (row, rows)) in results.iter().chain(arguments).zip(places) {
-            let Operand::Name(name, 0) = operand else { return Err(self.unsupported("an argument is not a parameter variable")) };
-            let Some(&at) = self.params.get(name) else { return Err(self.unsupported(&format!("`{name}` is not a parameter variable"))) };
+            let Operand::Name(name, 0) = operand else {
+                return Err(self.unsupported("an argument is not a parameter variable"));
+            };
+            let Some(&at) = self.params.get(name) else {
+                return Err(self.unsupported(&format!("`{name}` is not a parameter variable")));
+            };
             let size = self.function.variables.iter().find(|v| v.name == *name).map_or(0, |v| v.bytes);
             if size.div_ceil(4) < u64::from(rows) {
                 return Err(self.unsupported(&format!("`{name}` is smaller than the parameter it stands for")));

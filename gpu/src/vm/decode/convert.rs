@@ -49,7 +49,9 @@ impl Decoder<'_> {
             (Type::S32, Type::F32) if nearest => row!(|a: u32| (a as i32 as f32).to_bits()),
             (Type::U32, Type::F32) if nearest => row!(|a: u32| (a as f32).to_bits()),
             (Type::F32, Type::F64) if !m.ftz && !m.sat => row!(|a: u32| f64::from(f32::from_bits(a)).to_bits()),
-            (Type::F32, Type::S32) if m.rounding == Rounding::Zero && !m.ftz => row!(|a: u32| f32::from_bits(a) as i32 as u32),
+            (Type::F32, Type::S32) if m.rounding == Rounding::Zero && !m.ftz => {
+                row!(|a: u32| f32::from_bits(a) as i32 as u32)
+            }
             _ => match (class_of(from), class_of(to)) {
                 (Class::Word, _) if d.class == Class::Long => row!(mods m, |a: u32| convert(u64::from(a), m)),
                 (Class::Word, _) => row!(mods m, |a: u32| convert(u64::from(a), m) as u32),
@@ -59,7 +61,13 @@ impl Decoder<'_> {
         };
         // Fast rows are written for the destination's natural class.
         if d.class == class_of(to) || !exactly {
-            let f = if d.class == class_of(to) { f } else if class_of(from) == Class::Long { row!(mods m, |a: u64| convert(a, m)) } else { row!(mods m, |a: u32| convert(u64::from(a), m)) };
+            let f = if d.class == class_of(to) {
+                f
+            } else if class_of(from) == Class::Long {
+                row!(mods m, |a: u64| convert(a, m))
+            } else {
+                row!(mods m, |a: u32| convert(u64::from(a), m))
+            };
             if integers && !m.sat {
                 self.row(f, m, d, &[a], true);
             } else {

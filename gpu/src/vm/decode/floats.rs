@@ -93,7 +93,13 @@ fn finish(format: Format, value: Exact, m: Mods) -> u32 {
     }
     if m.sat {
         let v = format.value(bits);
-        bits = if v.is_nan() || v <= 0.0 { 0 } else if v > 1.0 { format.round(Exact(1.0, 0.0), Rounding::Nearest) } else { bits };
+        bits = if v.is_nan() || v <= 0.0 {
+            0
+        } else if v > 1.0 {
+            format.round(Exact(1.0, 0.0), Rounding::Nearest)
+        } else {
+            bits
+        };
     }
     let negative = format.value(bits) < 0.0;
     if m.relu && negative { 0 } else { bits }
@@ -168,7 +174,14 @@ impl Decoder<'_> {
             Some("rna") => Rounding::Away,
             _ => Rounding::Nearest,
         };
-        Mods { rounding, ftz: self.has("ftz"), sat: self.has("sat"), relu: self.has("relu"), nan: self.has("NaN"), ..Mods::default() }
+        Mods {
+            rounding,
+            ftz: self.has("ftz"),
+            sat: self.has("sat"),
+            relu: self.has("relu"),
+            nan: self.has("NaN"),
+            ..Mods::default()
+        }
     }
 
     pub(super) fn float_arithmetic(&mut self, kind: Type) -> Decoded {
@@ -205,7 +218,9 @@ impl Decoder<'_> {
             ("add", Type::F64) => row!(mods m, |a: u64, b: u64| double(Three::Add, g(a), g(b), 0.0, m)),
             ("sub", Type::F64) => row!(mods m, |a: u64, b: u64| double(Three::Add, g(a), -g(b), 0.0, m)),
             ("mul", Type::F64) => row!(mods m, |a: u64, b: u64| double(Three::Mul, g(a), g(b), 0.0, m)),
-            ("fma" | "mad", Type::F64) => row!(mods m, |a: u64, b: u64, c: u64| double(Three::Fma, g(a), g(b), g(c), m)),
+            ("fma" | "mad", Type::F64) => {
+                row!(mods m, |a: u64, b: u64, c: u64| double(Three::Fma, g(a), g(b), g(c), m))
+            }
             ("min", Type::F64) => row!(|a: u64, b: u64| min_f64(a, b)),
             ("max", Type::F64) => row!(|a: u64, b: u64| max_f64(a, b)),
             ("neg", Type::F64) => row!(|a: u64| a ^ 1 << 63),
@@ -264,11 +279,15 @@ impl Decoder<'_> {
             ("rcp", Type::F32, false) => row!(mods m, |a: u32| small(F32, Three::Div, 0x3F80_0000, a, 0, m)),
             ("rcp", Type::F64, false) => row!(mods m, |a: u64| double(Three::Div, 1.0, g(a), 0.0, m)),
             ("sqrt", Type::F32, false) if m.rounding == Rounding::Nearest && !m.ftz => row!(|a: u32| out(f(a).sqrt())),
-            ("sqrt", Type::F32, false) => row!(mods m, |a: u32| finish(F32, arith::root(F32.value(if m.ftz { flush(a) } else { a })), m)),
+            ("sqrt", Type::F32, false) => {
+                row!(mods m, |a: u32| finish(F32, arith::root(F32.value(if m.ftz { flush(a) } else { a })), m))
+            }
             ("sqrt", Type::F64, false) => row!(mods m, |a: u64| arith::direct(arith::root(g(a)), m.rounding).to_bits()),
             ("rcp", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-23), |x| 1.0 / x)),
             ("sqrt", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-23), f64::sqrt)),
-            ("rsqrt", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powf(-22.9), |x| 1.0 / x.sqrt())),
+            ("rsqrt", Type::F32, true) => {
+                row!(approx m how, |a: u32| unary(a, m, how, 2f64.powf(-22.9), |x| 1.0 / x.sqrt()))
+            }
             ("ex2", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-22), f64::exp2)),
             ("lg2", Type::F32, true) => row!(approx m how, |a: u32| logarithm(a, m, how)),
             ("sin", Type::F32, true) => row!(approx m how, |a: u32| circular(a, m, how, f64::sin)),
@@ -383,7 +402,10 @@ impl Decoder<'_> {
     #[allow(clippy::type_complexity)]
     fn comparison(&mut self) -> Decoded<(Slot, Option<(&'static str, Slot, bool)>)> {
         let kind = self.types().last().copied().ok_or_else(|| self.unsupported("its type is missing"))?;
-        let ops = ["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"];
+        let ops = [
+            "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu",
+            "num", "nan",
+        ];
         let op = self.one_of(&ops).ok_or_else(|| self.unsupported("its comparison is missing"))?;
         let boolean = self.one_of(&["and", "or", "xor"]);
         let ftz = self.has("ftz");
@@ -420,7 +442,13 @@ fn min_f64(a: u64, b: u64) -> u64 {
     if y.is_nan() {
         return a;
     }
-    if x == y { a | b & 1 << 63 } else if x < y { a } else { b }
+    if x == y {
+        a | b & 1 << 63
+    } else if x < y {
+        a
+    } else {
+        b
+    }
 }
 
 #[inline(always)]
@@ -432,7 +460,13 @@ fn max_f64(a: u64, b: u64) -> u64 {
     if y.is_nan() {
         return a;
     }
-    if x == y { a & (b | !(1 << 63)) } else if x > y { a } else { b }
+    if x == y {
+        a & (b | !(1 << 63))
+    } else if x > y {
+        a
+    } else {
+        b
+    }
 }
 
 fn approximate_div(a: u32, b: u32, m: Mods, how: Approximation) -> u32 {

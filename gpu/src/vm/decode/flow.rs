@@ -18,7 +18,8 @@ pub(super) fn blocks(code: &mut Code) {
             Kind::Return | Kind::Exit | Kind::Trap => Vec::new(),
             _ => next.into_iter().collect(),
         };
-        let ends = matches!(last.kind, Kind::Branch(_) | Kind::BranchIndexed { .. } | Kind::Return | Kind::Exit | Kind::Trap);
+        let ends =
+            matches!(last.kind, Kind::Branch(_) | Kind::BranchIndexed { .. } | Kind::Return | Kind::Exit | Kind::Trap);
         let conditional = ends && last.guard != NO_SLOT;
         if conditional {
             successors.extend(next);

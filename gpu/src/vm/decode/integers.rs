@@ -33,7 +33,8 @@ macro_rules! sized {
 impl Decoder<'_> {
     /// `add`, `sub`, `mul`, … of any type.
     pub(super) fn arithmetic(&mut self) -> Decoded {
-        let kind = self.types().last().copied().ok_or_else(|| self.unsupported("it names no type that is supported"))?;
+        let kind =
+            self.types().last().copied().ok_or_else(|| self.unsupported("it names no type that is supported"))?;
         if kind.float() {
             return self.float_arithmetic(kind);
         }
@@ -49,9 +50,19 @@ impl Decoder<'_> {
                 self.arity(2)?;
                 let (d, a) = (self.destination(0, kind)?, self.source(1, kind)?);
                 let f = if self.parts[0] == "abs" {
-                    sized!(kind, row!(|a: u32| s16(a).wrapping_abs() as u32 & 0xFFFF), row!(|a: u32| (a as i32).wrapping_abs() as u32), row!(|a: u64| (a as i64).wrapping_abs() as u64))
+                    sized!(
+                        kind,
+                        row!(|a: u32| s16(a).wrapping_abs() as u32 & 0xFFFF),
+                        row!(|a: u32| (a as i32).wrapping_abs() as u32),
+                        row!(|a: u64| (a as i64).wrapping_abs() as u64)
+                    )
                 } else {
-                    sized!(kind, row!(|a: u32| a.wrapping_neg() & 0xFFFF), row!(|a: u32| a.wrapping_neg()), row!(|a: u64| a.wrapping_neg()))
+                    sized!(
+                        kind,
+                        row!(|a: u32| a.wrapping_neg() & 0xFFFF),
+                        row!(|a: u32| a.wrapping_neg()),
+                        row!(|a: u64| a.wrapping_neg())
+                    )
                 };
                 self.alu(f, Mods::default(), d, &[a]);
                 Ok(())
@@ -78,15 +89,45 @@ impl Decoder<'_> {
         let f: RowFn = match (self.parts[0], signed) {
             ("add", _) if sat => row!(|a: u32, b: u32| (a as i32).saturating_add(b as i32) as u32),
             ("sub", _) if sat => row!(|a: u32, b: u32| (a as i32).saturating_sub(b as i32) as u32),
-            ("add", _) => sized!(kind, row!(|a: u32, b: u32| a.wrapping_add(b) & 0xFFFF), row!(|a: u32, b: u32| a.wrapping_add(b)), row!(|a: u64, b: u64| a.wrapping_add(b))),
-            ("sub", _) => sized!(kind, row!(|a: u32, b: u32| a.wrapping_sub(b) & 0xFFFF), row!(|a: u32, b: u32| a.wrapping_sub(b)), row!(|a: u64, b: u64| a.wrapping_sub(b))),
-            ("min", false) => sized!(kind, row!(|a: u32, b: u32| a.min(b)), row!(|a: u32, b: u32| a.min(b)), row!(|a: u64, b: u64| a.min(b))),
-            ("max", false) => sized!(kind, row!(|a: u32, b: u32| a.max(b)), row!(|a: u32, b: u32| a.max(b)), row!(|a: u64, b: u64| a.max(b))),
+            ("add", _) => sized!(
+                kind,
+                row!(|a: u32, b: u32| a.wrapping_add(b) & 0xFFFF),
+                row!(|a: u32, b: u32| a.wrapping_add(b)),
+                row!(|a: u64, b: u64| a.wrapping_add(b))
+            ),
+            ("sub", _) => sized!(
+                kind,
+                row!(|a: u32, b: u32| a.wrapping_sub(b) & 0xFFFF),
+                row!(|a: u32, b: u32| a.wrapping_sub(b)),
+                row!(|a: u64, b: u64| a.wrapping_sub(b))
+            ),
+            ("min", false) => sized!(
+                kind,
+                row!(|a: u32, b: u32| a.min(b)),
+                row!(|a: u32, b: u32| a.min(b)),
+                row!(|a: u64, b: u64| a.min(b))
+            ),
+            ("max", false) => sized!(
+                kind,
+                row!(|a: u32, b: u32| a.max(b)),
+                row!(|a: u32, b: u32| a.max(b)),
+                row!(|a: u64, b: u64| a.max(b))
+            ),
             ("min", true) => {
-                sized!(kind, row!(|a: u32, b: u32| s16(a).min(s16(b)) as u32 & 0xFFFF), row!(|a: u32, b: u32| (a as i32).min(b as i32) as u32), row!(|a: u64, b: u64| (a as i64).min(b as i64) as u64))
+                sized!(
+                    kind,
+                    row!(|a: u32, b: u32| s16(a).min(s16(b)) as u32 & 0xFFFF),
+                    row!(|a: u32, b: u32| (a as i32).min(b as i32) as u32),
+                    row!(|a: u64, b: u64| (a as i64).min(b as i64) as u64)
+                )
             }
             ("max", true) => {
-                sized!(kind, row!(|a: u32, b: u32| s16(a).max(s16(b)) as u32 & 0xFFFF), row!(|a: u32, b: u32| (a as i32).max(b as i32) as u32), row!(|a: u64, b: u64| (a as i64).max(b as i64) as u64))
+                sized!(
+                    kind,
+                    row!(|a: u32, b: u32| s16(a).max(s16(b)) as u32 & 0xFFFF),
+                    row!(|a: u32, b: u32| (a as i32).max(b as i32) as u32),
+                    row!(|a: u64, b: u64| (a as i64).max(b as i64) as u64)
+                )
             }
             // Division by zero gives all ones, and the remainder the dividend, as on devices.
             ("div", false) => sized!(
@@ -152,7 +193,8 @@ impl Decoder<'_> {
                 return Err(self.unsupported("saturation exists for mad.hi.s32 only"));
             }
             let c = self.source(3, kind)?;
-            let f = row!(|a: u32, b: u32, c: u32| (((a as i32 as i64 * b as i32 as i64) >> 32) as i32).saturating_add(c as i32) as u32);
+            let f = row!(|a: u32, b: u32, c: u32| (((a as i32 as i64 * b as i32 as i64) >> 32) as i32)
+                .saturating_add(c as i32) as u32);
             self.alu(f, Mods::default(), d, &[a, b, c]);
             return Ok(());
         }
@@ -162,7 +204,12 @@ impl Decoder<'_> {
             return Ok(());
         }
         let f: RowFn = match (form, signed) {
-            (Some("lo"), _) => sized!(kind, row!(|a: u32, b: u32| a.wrapping_mul(b) & 0xFFFF), row!(|a: u32, b: u32| a.wrapping_mul(b)), row!(|a: u64, b: u64| a.wrapping_mul(b))),
+            (Some("lo"), _) => sized!(
+                kind,
+                row!(|a: u32, b: u32| a.wrapping_mul(b) & 0xFFFF),
+                row!(|a: u32, b: u32| a.wrapping_mul(b)),
+                row!(|a: u64, b: u64| a.wrapping_mul(b))
+            ),
             (Some("hi"), false) => sized!(
                 kind,
                 row!(|a: u32, b: u32| a.wrapping_mul(b) >> 16),
@@ -187,7 +234,12 @@ impl Decoder<'_> {
         let c = self.source(3, result)?;
         let product = self.scratch(d.class);
         self.alu(f, Mods::default(), product, &[a, b]);
-        let add = sized!(result, row!(|a: u32, b: u32| a.wrapping_add(b) & 0xFFFF), row!(|a: u32, b: u32| a.wrapping_add(b)), row!(|a: u64, b: u64| a.wrapping_add(b)));
+        let add = sized!(
+            result,
+            row!(|a: u32, b: u32| a.wrapping_add(b) & 0xFFFF),
+            row!(|a: u32, b: u32| a.wrapping_add(b)),
+            row!(|a: u64, b: u64| a.wrapping_add(b))
+        );
         self.alu(add, Mods::default(), d, &[product, c]);
         Ok(())
     }
@@ -211,7 +263,12 @@ impl Decoder<'_> {
             self.arity(4)?;
             let form = self.one_of(&["lo", "hi"]);
             let f: RowFn = match (form, kind.signed()) {
-                (Some("lo"), _) => sized!(kind, unreachable_row(), row!(|a: u32, b: u32| a.wrapping_mul(b)), row!(|a: u64, b: u64| a.wrapping_mul(b))),
+                (Some("lo"), _) => sized!(
+                    kind,
+                    unreachable_row(),
+                    row!(|a: u32, b: u32| a.wrapping_mul(b)),
+                    row!(|a: u64, b: u64| a.wrapping_mul(b))
+                ),
                 (Some(_), false) => sized!(
                     kind,
                     unreachable_row(),
@@ -263,7 +320,9 @@ impl Decoder<'_> {
         let (a, b) = (self.source(1, kind)?, self.source(2, kind)?);
         let f: RowFn = match (kind, low) {
             (Type::U32, true) => row!(|a: u32, b: u32| (a & 0xFF_FFFF).wrapping_mul(b & 0xFF_FFFF)),
-            (Type::U32, false) => row!(|a: u32, b: u32| ((u64::from(a & 0xFF_FFFF) * u64::from(b & 0xFF_FFFF)) >> 16) as u32),
+            (Type::U32, false) => {
+                row!(|a: u32, b: u32| ((u64::from(a & 0xFF_FFFF) * u64::from(b & 0xFF_FFFF)) >> 16) as u32)
+            }
             (Type::S32, true) => row!(|a: u32, b: u32| (s24(a) * s24(b)) as u32),
             (Type::S32, false) => row!(|a: u32, b: u32| ((s24(a) * s24(b)) >> 16) as u32),
             _ => return Err(self.unsupported("it exists for u32 and s32")),
@@ -290,7 +349,12 @@ impl Decoder<'_> {
             let f: RowFn = match (self.parts[0], kind) {
                 ("not", Type::Pred) => row!(|a: bool| !a),
                 ("not", _) => sized!(kind, row!(|a: u32| !a & 0xFFFF), row!(|a: u32| !a), row!(|a: u64| !a)),
-                _ => sized!(kind, row!(|a: u32| u32::from(a == 0)), row!(|a: u32| u32::from(a == 0)), row!(|a: u64| u64::from(a == 0))),
+                _ => sized!(
+                    kind,
+                    row!(|a: u32| u32::from(a == 0)),
+                    row!(|a: u32| u32::from(a == 0)),
+                    row!(|a: u64| u64::from(a == 0))
+                ),
             };
             self.alu(f, Mods::default(), d, &[a]);
             return Ok(());
@@ -341,7 +405,12 @@ impl Decoder<'_> {
         self.kind()?;
         self.arity(5)?;
         let d = self.destination(0, Type::B32)?;
-        let sources = [self.source(1, Type::B32)?, self.source(2, Type::B32)?, self.source(3, Type::B32)?, self.source(4, Type::B32)?];
+        let sources = [
+            self.source(1, Type::B32)?,
+            self.source(2, Type::B32)?,
+            self.source(3, Type::B32)?,
+            self.source(4, Type::B32)?,
+        ];
         self.alu(row!(|a: u32, b: u32, c: u32, e: u32| wide::lop3(a, b, c, e)), Mods::default(), d, &sources);
         Ok(())
     }
@@ -377,12 +446,24 @@ impl Decoder<'_> {
         let sources = [self.source(1, Type::B32)?, self.source(2, Type::B32)?, self.source(3, Type::B32)?];
         let f: RowFn = match mode {
             None => row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, c)),
-            Some("f4e") => row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x3210, 0x4321, 0x5432, 0x6543][(c & 3) as usize])),
-            Some("b4e") => row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x5670, 0x6701, 0x7012, 0x0123][(c & 3) as usize])),
-            Some("rc8") => row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x0000, 0x1111, 0x2222, 0x3333][(c & 3) as usize])),
-            Some("ecl") => row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x3210, 0x3211, 0x3222, 0x3333][(c & 3) as usize])),
-            Some("ecr") => row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x0000, 0x1110, 0x2210, 0x3210][(c & 3) as usize])),
-            Some(_) => row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x1010, 0x3232, 0x1010, 0x3232][(c & 3) as usize])),
+            Some("f4e") => {
+                row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x3210, 0x4321, 0x5432, 0x6543][(c & 3) as usize]))
+            }
+            Some("b4e") => {
+                row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x5670, 0x6701, 0x7012, 0x0123][(c & 3) as usize]))
+            }
+            Some("rc8") => {
+                row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x0000, 0x1111, 0x2222, 0x3333][(c & 3) as usize]))
+            }
+            Some("ecl") => {
+                row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x3210, 0x3211, 0x3222, 0x3333][(c & 3) as usize]))
+            }
+            Some("ecr") => {
+                row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x0000, 0x1110, 0x2210, 0x3210][(c & 3) as usize]))
+            }
+            Some(_) => {
+                row!(|a: u32, b: u32, c: u32| wide::prmt(a, b, [0x1010, 0x3232, 0x1010, 0x3232][(c & 3) as usize]))
+            }
         };
         self.alu(f, Mods::default(), d, &sources);
         Ok(())
@@ -398,9 +479,19 @@ impl Decoder<'_> {
         let long = kind.bytes() == 8;
         let signed = kind.signed();
         let (result, sources, f): (Type, Vec<Type>, RowFn) = match self.parts[0] {
-            "popc" => (Type::U32, vec![kind], if long { row!(|a: u64| a.count_ones()) } else { row!(|a: u32| a.count_ones()) }),
-            "clz" => (Type::U32, vec![kind], if long { row!(|a: u64| a.leading_zeros()) } else { row!(|a: u32| a.leading_zeros()) }),
-            "brev" => (kind, vec![kind], if long { row!(|a: u64| a.reverse_bits()) } else { row!(|a: u32| a.reverse_bits()) }),
+            "popc" => (
+                Type::U32,
+                vec![kind],
+                if long { row!(|a: u64| a.count_ones()) } else { row!(|a: u32| a.count_ones()) },
+            ),
+            "clz" => (
+                Type::U32,
+                vec![kind],
+                if long { row!(|a: u64| a.leading_zeros()) } else { row!(|a: u32| a.leading_zeros()) },
+            ),
+            "brev" => {
+                (kind, vec![kind], if long { row!(|a: u64| a.reverse_bits()) } else { row!(|a: u32| a.reverse_bits()) })
+            }
             "bfe" => (
                 kind,
                 vec![kind, Type::U32, Type::U32],
@@ -425,13 +516,23 @@ impl Decoder<'_> {
                 vec![kind],
                 match (long, signed, self.has("shiftamt")) {
                     (false, false, false) => row!(|a: u32| 31_u32.wrapping_sub(a.leading_zeros())),
-                    (false, true, false) => row!(|a: u32| 31_u32.wrapping_sub((a ^ (a as i32 >> 31) as u32).leading_zeros())),
+                    (false, true, false) => {
+                        row!(|a: u32| 31_u32.wrapping_sub((a ^ (a as i32 >> 31) as u32).leading_zeros()))
+                    }
                     (true, false, false) => row!(|a: u64| 63_u32.wrapping_sub(a.leading_zeros())),
-                    (true, true, false) => row!(|a: u64| 63_u32.wrapping_sub((a ^ (a as i64 >> 63) as u64).leading_zeros())),
+                    (true, true, false) => {
+                        row!(|a: u64| 63_u32.wrapping_sub((a ^ (a as i64 >> 63) as u64).leading_zeros()))
+                    }
                     (false, false, true) => row!(|a: u32| if a == 0 { u32::MAX } else { a.leading_zeros() }),
-                    (false, true, true) => row!(|a: u32| match a ^ (a as i32 >> 31) as u32 { 0 => u32::MAX, x => x.leading_zeros() }),
+                    (false, true, true) => row!(|a: u32| match a ^ (a as i32 >> 31) as u32 {
+                        0 => u32::MAX,
+                        x => x.leading_zeros(),
+                    }),
                     (true, false, true) => row!(|a: u64| if a == 0 { u32::MAX } else { a.leading_zeros() }),
-                    (true, true, true) => row!(|a: u64| match a ^ (a as i64 >> 63) as u64 { 0 => u32::MAX, x => x.leading_zeros() }),
+                    (true, true, true) => row!(|a: u64| match a ^ (a as i64 >> 63) as u64 {
+                        0 => u32::MAX,
+                        x => x.leading_zeros(),
+                    }),
                 },
             ),
             "bmsk" => {
@@ -439,7 +540,11 @@ impl Decoder<'_> {
                 if !wrap && !self.has("clamp") || long {
                     return Err(self.unsupported("this form is not known"));
                 }
-                let f: RowFn = if wrap { row!(|a: u32, b: u32| wide::bmsk(a & 31, b & 31)) } else { row!(|a: u32, b: u32| wide::bmsk(a, b)) };
+                let f: RowFn = if wrap {
+                    row!(|a: u32, b: u32| wide::bmsk(a & 31, b & 31))
+                } else {
+                    row!(|a: u32, b: u32| wide::bmsk(a, b))
+                };
                 (kind, vec![kind, kind], f)
             }
             "szext" => {
@@ -455,7 +560,11 @@ impl Decoder<'_> {
                 };
                 (kind, vec![kind, Type::U32], f)
             }
-            "fns" => (Type::B32, vec![Type::B32, Type::B32, Type::S32], row!(|a: u32, b: u32, c: u32| wide::fns(a, b, c as i32))),
+            "fns" => (
+                Type::B32,
+                vec![Type::B32, Type::B32, Type::S32],
+                row!(|a: u32, b: u32, c: u32| wide::fns(a, b, c as i32)),
+            ),
             _ => {
                 let second = types.get(1).copied().unwrap_or(kind);
                 let f: RowFn = match (signed, second.signed()) {
@@ -469,7 +578,8 @@ impl Decoder<'_> {
         };
         self.arity(1 + sources.len())?;
         let d = self.destination(0, result)?;
-        let slots = sources.iter().enumerate().map(|(at, &t)| self.source(at + 1, t)).collect::<Result<Vec<Slot>, _>>()?;
+        let slots =
+            sources.iter().enumerate().map(|(at, &t)| self.source(at + 1, t)).collect::<Result<Vec<Slot>, _>>()?;
         self.alu(f, Mods::default(), d, &slots);
         Ok(())
     }
@@ -494,7 +604,9 @@ impl Decoder<'_> {
     pub(super) fn slct(&mut self) -> Decoded {
         self.has("ftz");
         let types = self.types();
-        let (Some(&kind), Some(&by)) = (types.first(), types.get(1)) else { return Err(self.unsupported("its types are missing")) };
+        let (Some(&kind), Some(&by)) = (types.first(), types.get(1)) else {
+            return Err(self.unsupported("its types are missing"));
+        };
         self.arity(4)?;
         let d = self.destination(0, kind)?;
         let sources = [self.source(1, kind)?, self.source(2, kind)?, self.source(3, by)?];
@@ -579,7 +691,10 @@ impl Decoder<'_> {
             (8, 2) => row!(|a: u32, b: u32| u64::from(a) | u64::from(b) << 32),
             (8, _) => row!(|a: u32, b: u32, c: u32, e: u32| u64::from(a | b << 16) | u64::from(c | e << 16) << 32),
             (4, 2) => row!(|a: u32, b: u32| a | b << 16),
-            (4, _) => row!(|a: u32, b: u32, c: u32, e: u32| (a & 0xFF) | (b & 0xFF) << 8 | (c & 0xFF) << 16 | (e & 0xFF) << 24),
+            (4, _) => row!(|a: u32, b: u32, c: u32, e: u32| (a & 0xFF)
+                | (b & 0xFF) << 8
+                | (c & 0xFF) << 16
+                | (e & 0xFF) << 24),
             _ => row!(|a: u32, b: u32| (a & 0xFF) | (b & 0xFF) << 8),
         };
         self.moves(f, d, &sources);

@@ -63,7 +63,10 @@ pub(super) fn layout(module: &Module, program: &mut Program) -> Result<Symbols, 
             _ => {}
         }
         if offset > MAX_BYTES {
-            return Err(TextError::new(line, format!("shared variables up to `{}` take more than {MAX_BYTES} bytes", variable.name)));
+            return Err(TextError::new(
+                line,
+                format!("shared variables up to `{}` take more than {MAX_BYTES} bytes", variable.name),
+            ));
         }
     }
     // All `extern` arrays are one and the same memory, as large as a launch makes it; it comes last.
@@ -71,7 +74,12 @@ pub(super) fn layout(module: &Module, program: &mut Program) -> Result<Symbols, 
     for (at, (key, variable)) in dynamic.into_iter().enumerate() {
         symbols.names.insert(key, Symbol::Shared(offset as u32));
         if at == 0 {
-            program.shared.push(SharedVariable { name: variable.name.clone(), offset: offset as u32, bytes: 0, dynamic: true });
+            program.shared.push(SharedVariable {
+                name: variable.name.clone(),
+                offset: offset as u32,
+                bytes: 0,
+                dynamic: true,
+            });
         }
     }
     program.shared_bytes = offset as u32;
@@ -79,7 +87,12 @@ pub(super) fn layout(module: &Module, program: &mut Program) -> Result<Symbols, 
         for (byte, name, distance) in &variable.pointers {
             match symbols.names.get(name) {
                 Some(Symbol::Global(global)) => program.globals[at].pointers.push((*byte, *global, *distance)),
-                _ => return Err(TextError::new(1, format!("`{}` is initialized with the address of unknown `{name}`", variable.name))),
+                _ => {
+                    return Err(TextError::new(
+                        1,
+                        format!("`{}` is initialized with the address of unknown `{name}`", variable.name),
+                    ));
+                }
             }
         }
     }
@@ -105,7 +118,10 @@ impl Decoder<'_> {
                 end += variable.bytes;
             }
             if end > 32764 {
-                return Err(TextError::new(self.function.line, format!("the parameters of `{}` take {end} bytes", self.function.name)));
+                return Err(TextError::new(
+                    self.function.line,
+                    format!("the parameters of `{}` take {end} bytes", self.function.name),
+                ));
             }
             self.code.entry_param_bytes = end as u32;
         } else {
@@ -136,7 +152,10 @@ impl Decoder<'_> {
             }
         }
         if offset > MAX_BYTES || local > MAX_BYTES {
-            return Err(TextError::new(self.function.line, format!("the frame of `{}` is too large", self.function.name)));
+            return Err(TextError::new(
+                self.function.line,
+                format!("the frame of `{}` is too large", self.function.name),
+            ));
         }
         self.code.local_bytes = local.next_multiple_of(16) as u32;
         self.code.param_rows = offset.div_ceil(4) as u32;

@@ -8,13 +8,40 @@ use crate::vm::ptx::{Operand, Space, Type};
 
 /// Qualifiers that only hint at caching.
 const HINTS: &[&str] = &[
-    "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::64B",
-    "L2::128B", "L2::256B", "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::evict_unchanged",
+    "nc",
+    "ca",
+    "cg",
+    "cs",
+    "lu",
+    "cv",
+    "wb",
+    "wt",
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+    "L2::64B",
+    "L2::128B",
+    "L2::256B",
+    "L2::evict_normal",
+    "L2::evict_first",
+    "L2::evict_last",
+    "L2::evict_unchanged",
 ];
 
 impl Decoder<'_> {
     fn space(&mut self) -> Space {
-        match self.one_of(&["global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"]) {
+        match self.one_of(&[
+            "global",
+            "shared",
+            "shared::cta",
+            "local",
+            "const",
+            "param",
+            "param::entry",
+            "param::func",
+        ]) {
             Some("global") => Space::Global,
             Some("shared" | "shared::cta") => Space::Shared,
             Some("local") => Space::Local,
@@ -30,7 +57,11 @@ impl Decoder<'_> {
             self.has(hint);
         }
         self.has("weak");
-        let strong = ["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc"].iter().filter(|q| self.has(q)).count() > 0;
+        let strong = ["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc"]
+            .iter()
+            .filter(|q| self.has(q))
+            .count()
+            > 0;
         for scope in ["cta", "cluster", "gpu", "sys"] {
             self.has(scope);
         }
@@ -66,7 +97,9 @@ impl Decoder<'_> {
                 _ => self.wide_source(item, kind)?,
             };
             bits = self.register_bits(item);
-            let fits = slot.class != Class::Pred && (kind.bytes() < 8 || slot.class == Class::Long) && (!load || bits >= kind.bytes() * 8);
+            let fits = slot.class != Class::Pred
+                && (kind.bytes() < 8 || slot.class == Class::Long)
+                && (!load || bits >= kind.bytes() * 8);
             if !fits {
                 return Err(self.unsupported("a register is too small"));
             }
@@ -93,7 +126,13 @@ impl Decoder<'_> {
         let extend = if kind.signed() { Extend::Sign } else { Extend::Zero };
         let size = kind.bytes();
         let used = &registers[..count as usize];
-        if space == Space::Param && self.param_access(usize::from(load), load, ParamAccess { offset: 0, size, count, registers, bits, extend })? {
+        if space == Space::Param
+            && self.param_access(
+                usize::from(load),
+                load,
+                ParamAccess { offset: 0, size, count, registers, bits, extend },
+            )?
+        {
             return Ok(());
         }
         let address = self.memory_address(usize::from(load), space)?;
@@ -112,21 +151,28 @@ impl Decoder<'_> {
 
     /// An access to a named parameter. `false` when the address is a register, which only an entry's parameters allow.
     fn param_access(&mut self, at: usize, load: bool, mut access: ParamAccess) -> Decoded<bool> {
-        let Operand::Address(base, offset) = self.operand(at)? else { return Err(self.unsupported("an address in brackets is missing")) };
+        let Operand::Address(base, offset) = self.operand(at)? else {
+            return Err(self.unsupported("an address in brackets is missing"));
+        };
         let Operand::Name(name, distance) = &**base else {
             if load && self.function.entry {
                 return Ok(false);
             }
             return Err(self.unsupported("parameters of functions can be accessed by name only"));
         };
-        let Some(&place) = self.params.get(name) else { return Err(self.unsupported(&format!("`{name}` is not a parameter"))) };
+        let Some(&place) = self.params.get(name) else {
+            return Err(self.unsupported(&format!("`{name}` is not a parameter")));
+        };
         let own = self.function.variables.iter().find(|v| v.name == *name);
-        let declared = own.or_else(|| self.function.params.iter().chain(&self.function.returns).find(|v| v.name == *name));
+        let declared =
+            own.or_else(|| self.function.params.iter().chain(&self.function.returns).find(|v| v.name == *name));
         let bytes = declared.map_or(0, |v| v.bytes);
         let within = offset.wrapping_add(*distance);
         let end = within.checked_add(i64::from(access.size * access.count)).unwrap_or(i64::MAX);
         if within < 0 || end as u64 > bytes || within % i64::from(access.size) != 0 {
-            return Err(self.unsupported(&format!("the access lies outside of parameter `{name}` of {bytes} bytes, or is misaligned")));
+            return Err(self.unsupported(&format!(
+                "the access lies outside of parameter `{name}` of {bytes} bytes, or is misaligned"
+            )));
         }
         access.offset = place + within as u32;
         let used = access.registers[..access.count as usize].to_vec();

@@ -77,8 +77,14 @@ pub(super) type Decoded<T = ()> = Result<T, TextError>;
 
 impl<'m> Decoder<'m> {
     fn new(module: &'m ptx::Module, function: &'m Function, symbols: &'m layout::Symbols) -> Decoded<Self> {
-        static NOTHING: Instruction = Instruction { guard: None, opcode: String::new(), operands: Vec::new(), line: 0, source: None, scope: 0 };
-        let mut code = Code { name: function.name.clone(), entry: function.entry, max_threads: function.max_threads, ..Code::default() };
+        static NOTHING: Instruction =
+            Instruction { guard: None, opcode: String::new(), operands: Vec::new(), line: 0, source: None, scope: 0 };
+        let mut code = Code {
+            name: function.name.clone(),
+            entry: function.entry,
+            max_threads: function.max_threads,
+            ..Code::default()
+        };
         let mut slots = Vec::new();
         for (name, kind) in &function.registers {
             let slot = match (kind, kind.bytes()) {
@@ -185,7 +191,10 @@ impl<'m> Decoder<'m> {
     /// An error about the instruction in hand.
     pub(super) fn unsupported(&self, why: &str) -> TextError {
         let kind = if self.function.entry { "kernel" } else { "function" };
-        TextError::new(self.now.line, format!("`{}` in {kind} `{}` is not supported: {why}", self.now.opcode, self.function.name))
+        TextError::new(
+            self.now.line,
+            format!("`{}` in {kind} `{}` is not supported: {why}", self.now.opcode, self.function.name),
+        )
     }
 
     /// Whether the opcode has this part, which is thereby understood.

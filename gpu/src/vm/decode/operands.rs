@@ -22,7 +22,10 @@ impl Decoder<'_> {
                 if slot.class == class {
                     Ok(slot)
                 } else {
-                    Err(self.unsupported(&format!("register `{}` does not hold a {kind}", self.function.registers[*register as usize].0)))
+                    Err(self.unsupported(&format!(
+                        "register `{}` does not hold a {kind}",
+                        self.function.registers[*register as usize].0
+                    )))
                 }
             }
             Operand::Int(_) | Operand::F32(_) | Operand::F64(_) => self.immediate(operand, kind),
@@ -100,14 +103,17 @@ impl Decoder<'_> {
             }
             return Ok(self.special(name, special, long));
         }
-        if matches!(name, "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi") {
+        if matches!(name, "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi")
+        {
             return Err(self.unsupported("clocks can be read by `mov` only"));
         }
         if name == "WARP_SZ" {
             return Ok(if class == Class::Long { self.long(32) } else { self.word(32) });
         }
         if name.starts_with('%') {
-            return Err(self.unsupported(&format!("`{name}` is neither a declared register nor a supported special register")));
+            return Err(
+                self.unsupported(&format!("`{name}` is neither a declared register nor a supported special register"))
+            );
         }
         self.address_of(name, offset, class, false)
     }
@@ -128,7 +134,9 @@ impl Decoder<'_> {
         if let Some(&at) = self.locals.get(name) {
             let distance = i64::from(at).wrapping_add(offset);
             let slot = self.scratch(class);
-            let Ok(distance) = u32::try_from(distance) else { return Err(self.unsupported("the address lies outside of the frame")) };
+            let Ok(distance) = u32::try_from(distance) else {
+                return Err(self.unsupported("the address lies outside of the frame"));
+            };
             self.code.locals.push((slot, distance));
             return Ok(slot);
         }
@@ -174,7 +182,10 @@ impl Decoder<'_> {
                 if slot.class == class_of(kind) {
                     Ok(slot)
                 } else {
-                    Err(self.unsupported(&format!("register `{}` does not hold a {kind}", self.function.registers[*register as usize].0)))
+                    Err(self.unsupported(&format!(
+                        "register `{}` does not hold a {kind}",
+                        self.function.registers[*register as usize].0
+                    )))
                 }
             }
             Operand::Sink => Ok(self.scratch(class_of(kind))),

@@ -117,7 +117,8 @@ impl Decoder<'_> {
         // The value may be undefined in lanes that nobody reads, so only what steers the shuffle is checked here.
         self.reads.extend([lane, clamp, members]);
         let valid = valid.map(|p| p.index);
-        let kind = Collective::Shfl { mode, d: d.index, valid, value: value.index, lane: lane.index, clamp: clamp.index };
+        let kind =
+            Collective::Shfl { mode, d: d.index, valid, value: value.index, lane: lane.index, clamp: clamp.index };
         self.push(Kind::Collective(members.index, kind));
         Ok(())
     }
@@ -172,7 +173,11 @@ impl Decoder<'_> {
         let members = self.source(2, Type::B32)?;
         self.reads.extend([value, members]);
         let d = d.index;
-        let collective = if all { Collective::MatchAll { d, valid: valid.map(|p| p.index), value } } else { Collective::MatchAny { d, value } };
+        let collective = if all {
+            Collective::MatchAll { d, valid: valid.map(|p| p.index), value }
+        } else {
+            Collective::MatchAny { d, value }
+        };
         self.push(Kind::Collective(members.index, collective));
         Ok(())
     }

@@ -76,8 +76,17 @@ pub(super) fn addresses(regs: &Regs, address: Address) -> [u64; LANES] {
 
 /// The buffer that a whole row of 4-byte accesses lies in, lane `i` at word `first + i`; `None` when it does not.
 #[inline(always)]
-fn together<'m>(run: &Run<'m>, access: &Access, at: &[u64; LANES], active: u32) -> Option<(usize, &'m Allocation, usize)> {
-    if active != u32::MAX || access.size != 4 || access.count != 1 || !matches!(access.space, Space::Global | Space::Generic | Space::Const) {
+fn together<'m>(
+    run: &Run<'m>,
+    access: &Access,
+    at: &[u64; LANES],
+    active: u32,
+) -> Option<(usize, &'m Allocation, usize)> {
+    if active != u32::MAX
+        || access.size != 4
+        || access.count != 1
+        || !matches!(access.space, Space::Global | Space::Generic | Space::Const)
+    {
         return None;
     }
     let base = at[0];
@@ -101,7 +110,15 @@ impl BlockState {
         Site { place, warp: warp.index, epoch: warp.epoch, local_top }
     }
 
-    pub(super) fn load(&mut self, run: &Run<'_>, warp: &mut Warp, frame: u32, place: (u32, u32), access: &Access, active: u32) {
+    pub(super) fn load(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        frame: u32,
+        place: (u32, u32),
+        access: &Access,
+        active: u32,
+    ) {
         let site = self.site(warp, frame, place, run);
         let at = addresses(&warp.frames[frame as usize].regs, access.address);
         if let Some((_, allocation, offset)) = together(run, access, &at, active) {
@@ -132,7 +149,15 @@ impl BlockState {
         }
     }
 
-    pub(super) fn store(&mut self, run: &Run<'_>, warp: &mut Warp, frame: u32, place: (u32, u32), access: &Access, active: u32) {
+    pub(super) fn store(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        frame: u32,
+        place: (u32, u32),
+        access: &Access,
+        active: u32,
+    ) {
         let site = self.site(warp, frame, place, run);
         let at = addresses(&warp.frames[frame as usize].regs, access.address);
         let slot = access.registers[0];
@@ -143,7 +168,17 @@ impl BlockState {
             let row = warp.frames[frame as usize].regs.r32[slot.index as usize];
             if run.options.checks {
                 for (lane, value) in row.iter().enumerate() {
-                    self.note_write(run, site, lane, buffer, allocation, offset + 4 * lane, 4, access.strong, u64::from(*value));
+                    self.note_write(
+                        run,
+                        site,
+                        lane,
+                        buffer,
+                        allocation,
+                        offset + 4 * lane,
+                        4,
+                        access.strong,
+                        u64::from(*value),
+                    );
                 }
             }
             for (value, word) in row.into_iter().zip(&allocation.words[offset / 4..]) {
@@ -162,7 +197,16 @@ impl BlockState {
 
     /// Finds where an address leads, and reports it when that is nowhere.
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn resolve(&mut self, run: &Run<'_>, site: Site, lane: usize, space: Space, address: u64, bytes: u32, write: bool) -> Target {
+    pub(super) fn resolve(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        write: bool,
+    ) -> Target {
         let window = |base: u64| (base..base + WINDOW).contains(&address);
         let target = match space {
             Space::Shared => self.resolve_shared(run, address, bytes),
@@ -190,7 +234,9 @@ impl BlockState {
             }
             Ok(target) => target,
             Err(what) => {
-                self.report(run, site.place, site.warp, lane as u32, FindingKind::OutOfBounds, || format!("{verb} {bytes} bytes at {what}"));
+                self.report(run, site.place, site.warp, lane as u32, FindingKind::OutOfBounds, || {
+                    format!("{verb} {bytes} bytes at {what}")
+                });
                 self.fatal(run);
                 Target::Nowhere
             }
@@ -207,22 +253,27 @@ impl BlockState {
 
     fn resolve_shared(&self, run: &Run<'_>, address: u64, bytes: u32) -> Result<Target, String> {
         let total = u64::from(run.program.shared_bytes + run.dynamic_shared);
+        let end = address.saturating_add(u64::from(bytes));
         let mut nearest = None;
         for variable in &run.program.shared {
             let size = if variable.dynamic { run.dynamic_shared } else { variable.bytes };
             let from = u64::from(variable.offset);
-            if address >= from && address + u64::from(bytes) <= from + u64::from(size) {
+            if address >= from && end <= from + u64::from(size) {
                 return Ok(Target::Shared(address as usize));
             }
             if address >= from {
                 nearest = Some((variable, size));
             }
         }
-        if !run.options.checks && address + u64::from(bytes) <= total {
+        if !run.options.checks && end <= total {
             return Ok(Target::Shared(address as usize));
         }
         Err(match nearest {
-            Some((variable, size)) => format!("shared `{}` byte {}, which has {size} bytes", variable.name, address - u64::from(variable.offset)),
+            Some((variable, size)) => format!(
+                "shared `{}` byte {}, which has {size} bytes",
+                variable.name,
+                address - u64::from(variable.offset)
+            ),
             None => format!("shared address {address:#x}, where no variable is"),
         })
     }
@@ -236,7 +287,8 @@ impl BlockState {
             }
             Target::Shared(at) => {
                 let variable = run.program.shared.iter().rev().find(|v| v.offset as usize <= at);
-                variable.map_or_else(String::new, |v| format!("shared {}", element(&v.name, at - v.offset as usize, bytes)))
+                variable
+                    .map_or_else(String::new, |v| format!("shared {}", element(&v.name, at - v.offset as usize, bytes)))
             }
             Target::Local(at) => format!("local memory byte {at}"),
             Target::Param(at) => format!("parameter byte {at}"),
@@ -245,7 +297,17 @@ impl BlockState {
     }
 
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn read(&mut self, run: &Run<'_>, warp: &Warp, site: Site, lane: usize, target: Target, offset: u32, size: u32, strong: bool) -> u64 {
+    pub(super) fn read(
+        &mut self,
+        run: &Run<'_>,
+        warp: &Warp,
+        site: Site,
+        lane: usize,
+        target: Target,
+        offset: u32,
+        size: u32,
+        strong: bool,
+    ) -> u64 {
         match target {
             Target::Global(slot, at) => {
                 let at = at + offset as usize;
@@ -267,7 +329,11 @@ impl BlockState {
                 if run.options.checks {
                     let missing = (at..at + size as usize).find(|b| warp.local.set[b / 4][lane] >> (b % 4) & 1 == 0);
                     if let Some(byte) = missing {
-                        let detail = || format!("reads {size} bytes of local memory at byte {at}, of which byte {byte} holds nothing yet");
+                        let detail = || {
+                            format!(
+                                "reads {size} bytes of local memory at byte {at}, of which byte {byte} holds nothing yet"
+                            )
+                        };
                         self.report(run, site.place, site.warp, lane as u32, FindingKind::Uninitialized, detail);
                     }
                 }
@@ -286,7 +352,18 @@ impl BlockState {
     }
 
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn write(&mut self, run: &Run<'_>, warp: &mut Warp, site: Site, lane: usize, target: Target, offset: u32, size: u32, strong: bool, value: u64) {
+    pub(super) fn write(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        site: Site,
+        lane: usize,
+        target: Target,
+        offset: u32,
+        size: u32,
+        strong: bool,
+        value: u64,
+    ) {
         match target {
             Target::Global(slot, at) => {
                 let at = at + offset as usize;
@@ -317,7 +394,16 @@ impl BlockState {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn note_read(&mut self, run: &Run<'_>, site: Site, lane: usize, allocation: &Allocation, at: usize, size: u32, strong: bool) {
+    fn note_read(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        allocation: &Allocation,
+        at: usize,
+        size: u32,
+        strong: bool,
+    ) {
         if !allocation.is_set(at, size) {
             let name = element(&allocation.name, at, size);
             let detail = || format!("reads {size} bytes at {name}, which hold nothing yet");
@@ -335,7 +421,18 @@ impl BlockState {
 
     /// Checks and notes a write; `false` when the memory is read-only.
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn note_write(&mut self, run: &Run<'_>, site: Site, lane: usize, _slot: usize, allocation: &Allocation, at: usize, size: u32, strong: bool, value: u64) -> bool {
+    pub(super) fn note_write(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        _slot: usize,
+        allocation: &Allocation,
+        at: usize,
+        size: u32,
+        strong: bool,
+        value: u64,
+    ) -> bool {
         if allocation.protected.iter().any(|&(from, to)| at < to && at + size as usize > from) {
             let name = element(&allocation.name, at, size);
             let detail = || format!("writes {size} bytes at {name}, which is read-only");
@@ -350,7 +447,8 @@ impl BlockState {
             let (written, read) = cells.write(word, stamp);
             if let Some(conflict) = written {
                 // Lanes of one warp that store the same value are one store.
-                let same = matches!(conflict, Conflict::Thread(Some(other)) if other / 32 == site.warp) && allocation.read(at, size) == value;
+                let same = matches!(conflict, Conflict::Thread(Some(other)) if other / 32 == site.warp)
+                    && allocation.read(at, size) == value;
                 if !same {
                     self.race(run, site, lane, conflict, "writes", "written", || element(&allocation.name, at, size));
                 }
@@ -380,7 +478,16 @@ impl BlockState {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn note_shared_write(&mut self, run: &Run<'_>, site: Site, lane: usize, at: usize, size: u32, strong: bool, value: u64) {
+    fn note_shared_write(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        at: usize,
+        size: u32,
+        strong: bool,
+        value: u64,
+    ) {
         for byte in at..at + size as usize {
             self.shared_set[byte / 32] |= 1 << (byte % 32);
         }
@@ -389,7 +496,8 @@ impl BlockState {
             let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
             let (written, read) = self.shared_cells.write(word, stamp);
             if let Some(conflict) = written {
-                let same = matches!(conflict, Conflict::Thread(Some(other)) if other / 32 == site.warp) && slice_read(|i| self.shared[i], at, size) == value;
+                let same = matches!(conflict, Conflict::Thread(Some(other)) if other / 32 == site.warp)
+                    && slice_read(|i| self.shared[i], at, size) == value;
                 if !same {
                     let name = self.name_of(run, Target::Shared(at), size);
                     self.race(run, site, lane, conflict, "writes", "written", || name);
@@ -403,7 +511,16 @@ impl BlockState {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn race(&mut self, run: &Run<'_>, site: Site, lane: usize, conflict: Conflict, verb: &str, earlier: &str, name: impl FnOnce() -> String) {
+    fn race(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        conflict: Conflict,
+        verb: &str,
+        earlier: &str,
+        name: impl FnOnce() -> String,
+    ) {
         let other = match conflict {
             // Fences and atomics may order blocks in ways that stamps do not see.
             Conflict::Block if self.fenced => return,
@@ -438,13 +555,18 @@ fn resolve_global(run: &Run<'_>, address: u64, bytes: u32) -> Result<Target, Str
     };
     let end = offset.wrapping_add(i64::from(bytes));
     if offset < 0 || end as u64 > allocation.bytes as u64 {
-        return Err(format!("`{}` byte {offset} (element {} of {bytes} bytes), which has {} bytes", allocation.name, offset.div_euclid(i64::from(bytes)), allocation.bytes));
+        return Err(format!(
+            "`{}` byte {offset} (element {} of {bytes} bytes), which has {} bytes",
+            allocation.name,
+            offset.div_euclid(i64::from(bytes)),
+            allocation.bytes
+        ));
     }
     Ok(Target::Global(slot, offset as usize))
 }
 
 fn resolve_local(site: Site, address: u64, bytes: u32) -> Result<Target, String> {
-    if address + u64::from(bytes) <= u64::from(site.local_top) {
+    if address.saturating_add(u64::from(bytes)) <= u64::from(site.local_top) {
         return Ok(Target::Local(address as usize));
     }
     Err(format!("local memory byte {address}, of which the thread has {}", site.local_top))

@@ -12,7 +12,15 @@ use crate::vm::memory::Allocation;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl BlockState {
-    pub(super) fn atom(&mut self, run: &Run<'_>, warp: &mut Warp, frame: u32, place: (u32, u32), atom: &Atom, active: u32) {
+    pub(super) fn atom(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        frame: u32,
+        place: (u32, u32),
+        atom: &Atom,
+        active: u32,
+    ) {
         let site = self.site(warp, frame, place, run);
         let at = addresses(&warp.frames[frame as usize].regs, atom.address);
         for lane in lanes(active) {
@@ -27,7 +35,8 @@ impl BlockState {
                     if run.options.checks {
                         if !allocation.is_set(byte, atom.size) {
                             let name = self.name_of(run, target, atom.size);
-                            let detail = || format!("an atomic reads {} bytes at {name}, which hold nothing yet", atom.size);
+                            let detail =
+                                || format!("an atomic reads {} bytes at {name}, which hold nothing yet", atom.size);
                             self.report(run, place, warp.index, lane as u32, FindingKind::Uninitialized, detail);
                         }
                         let after = change(allocation.read(byte, atom.size));
@@ -47,7 +56,12 @@ impl BlockState {
                         self.write(run, warp, site, lane, target, 0, atom.size, true, change(old));
                     } else {
                         let shared = &mut self.shared;
-                        slice_write(|i, mask, bits| shared[i] = shared[i] & !mask | bits & mask, byte, atom.size, change(old));
+                        slice_write(
+                            |i, mask, bits| shared[i] = shared[i] & !mask | bits & mask,
+                            byte,
+                            atom.size,
+                            change(old),
+                        );
                     }
                     old
                 }
@@ -102,10 +116,34 @@ pub(super) fn updated(op: AtomOp, size: u32, old: u64, value: u64, swap: u64) ->
         AtomOp::Exch => value,
         AtomOp::Cas if old == value => swap,
         AtomOp::Cas => old,
-        AtomOp::Inc => if old as u32 >= value as u32 { 0 } else { old + 1 },
-        AtomOp::Dec => if old as u32 == 0 || old as u32 > value as u32 { value } else { old - 1 },
-        AtomOp::MinS => if signed(value) < signed(old) { value } else { old },
-        AtomOp::MaxS => if signed(value) > signed(old) { value } else { old },
+        AtomOp::Inc => {
+            if old as u32 >= value as u32 {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomOp::Dec => {
+            if old as u32 == 0 || old as u32 > value as u32 {
+                value
+            } else {
+                old - 1
+            }
+        }
+        AtomOp::MinS => {
+            if signed(value) < signed(old) {
+                value
+            } else {
+                old
+            }
+        }
+        AtomOp::MaxS => {
+            if signed(value) > signed(old) {
+                value
+            } else {
+                old
+            }
+        }
         AtomOp::MinU => old.min(value),
         AtomOp::MaxU => old.max(value),
     }

@@ -203,7 +203,10 @@ impl BlockState {
                 if let Wait::Barrier(id) = path.wait {
                     let barrier = &self.barriers[id as usize];
                     let wanted = barrier.wanted.unwrap_or(live);
-                    let detail = format!("barrier {id} never completes: {} of {wanted} threads arrived, no other thread of the block can go on", barrier.arrived);
+                    let detail = format!(
+                        "barrier {id} never completes: {} of {wanted} threads arrived, no other thread of the block can go on",
+                        barrier.arrived
+                    );
                     let place = (warp.frames[path.frame as usize].function, path.pc - 1);
                     self.report(run, place, warp.index, path.mask.trailing_zeros(), FindingKind::Barrier, || detail);
                 }
@@ -219,13 +222,23 @@ impl BlockState {
     }
 
     /// Notes a finding of a lane at an operation.
-    pub(crate) fn report(&mut self, run: &Run<'_>, (function, op): (u32, u32), warp: u32, lane: u32, kind: FindingKind, detail: impl FnOnce() -> String) {
+    pub(crate) fn report(
+        &mut self,
+        run: &Run<'_>,
+        (function, op): (u32, u32),
+        warp: u32,
+        lane: u32,
+        kind: FindingKind,
+        detail: impl FnOnce() -> String,
+    ) {
         let thread = warp * 32 + lane;
         let ctaid = self.ctaid;
         self.findings.add(function, op, self.linear << 10 | u64::from(thread), kind, || {
             let code = &run.program.functions[function as usize];
             let place: &Op = &code.ops[op as usize];
-            let file = |index: u32| run.program.files.iter().find(|f| f.0 == index).map_or_else(|| format!("file {index}"), |f| f.1.clone());
+            let file = |index: u32| {
+                run.program.files.iter().find(|f| f.0 == index).map_or_else(|| format!("file {index}"), |f| f.1.clone())
+            };
             let [nx, ny, _] = run.geometry.block;
             Finding {
                 kind,

@@ -15,7 +15,15 @@ use crate::vm::decode::code::{Collective, ShflMode};
 
 impl BlockState {
     /// Runs a collective for the lanes of a path; `false` when it must wait for members that are elsewhere.
-    pub(super) fn collective(&mut self, run: &Run<'_>, warp: &mut Warp, path: &Path, place: (u32, u32), members: u32, what: &Collective) -> bool {
+    pub(super) fn collective(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        path: &Path,
+        place: (u32, u32),
+        members: u32,
+        what: &Collective,
+    ) -> bool {
         let masks = warp.frames[path.frame as usize].regs.r32[members as usize];
         let mut left = path.mask;
         // Lanes with different masks form groups of their own; all must be ready before any goes on.
@@ -55,7 +63,15 @@ impl BlockState {
         true
     }
 
-    fn perform(&mut self, run: &Run<'_>, warp: &mut Warp, frame: u32, place: (u32, u32), group: u32, what: &Collective) {
+    fn perform(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        frame: u32,
+        place: (u32, u32),
+        group: u32,
+        what: &Collective,
+    ) {
         let regs = &mut warp.frames[frame as usize].regs;
         let held = |regs: &Regs, p: u32, negated: bool| if negated { !regs.pred[p as usize] } else { regs.pred[p as usize] } & group;
         let vote = |regs: &mut Regs, d: u32, value: bool| {
@@ -90,7 +106,12 @@ impl BlockState {
                 }
                 if let Some((at, source)) = wrong {
                     let exists = warp.present >> source & 1 != 0;
-                    let detail = || format!("lane {at} reads lane {source}, which {}", if exists { "takes no part" } else { "does not exist" });
+                    let detail = || {
+                        format!(
+                            "lane {at} reads lane {source}, which {}",
+                            if exists { "takes no part" } else { "does not exist" }
+                        )
+                    };
                     self.report(run, place, warp.index, at as u32, FindingKind::Lane, detail);
                 }
                 if let Some((at, source)) = undefined {
@@ -131,7 +152,8 @@ impl BlockState {
             }
             Collective::Redux { op, d, value } => {
                 let row = regs.r32[value as usize];
-                let total = lanes(group).map(|lane| u64::from(row[lane])).reduce(|a, b| updated(op, 4, a, b, 0) & 0xFFFF_FFFF);
+                let total =
+                    lanes(group).map(|lane| u64::from(row[lane])).reduce(|a, b| updated(op, 4, a, b, 0) & 0xFFFF_FFFF);
                 put32(regs, d, group, total.unwrap_or(0) as u32);
             }
         }

@@ -8,8 +8,9 @@ use crate::vm::checks::FindingKind;
 use crate::vm::decode::code::{Barrier, Call, Class, Code, Kind, NO_SLOT, Op, ParamAccess, Slot};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Blocks that a path runs while others of its warp could, before they get their turn.
-const PATIENCE: u32 = 4096;
+/// Atomics and strong loads that a path makes before others get their turn: it may be waiting for what they do. Loops that do not
+/// poll memory are never left, so that lanes which end a loop early wait at its end for the others.
+const PATIENCE: u32 = 128;
 /// Basic blocks that a warp runs before other warps get their turn.
 const TURN: u32 = 1 << 16;
 /// Calls nested deeper than this are a finding.
@@ -51,7 +52,6 @@ impl BlockState {
         let checks = run.options.checks;
         let function = warp.frames[path.frame as usize].function;
         let code = &run.program.functions[function as usize];
-        let mut patience = PATIENCE;
         let mut resumed = true;
         let mut block = 0;
         loop {
@@ -70,13 +70,15 @@ impl BlockState {
             let regs = &mut warp.frames[path.frame as usize].regs;
             match &op.kind {
                 Kind::Block(number) => {
-                    if !warp.paths.is_empty() {
-                        // Another path may stand here too, or may be the one to run first.
-                        patience -= 1;
-                        if !resumed {
-                            path.deferred |= patience == 0;
-                            return Next::Switch;
-                        }
+                    if path.polls >= PATIENCE {
+                        path.polls = 0;
+                        path.deferred = true;
+                        *turn = turn.saturating_sub(TURN / 8);
+                        return Next::Switch;
+                    }
+                    // Another path may stand here too, or may be the one to run first.
+                    if !resumed && !warp.paths.is_empty() {
+                        return Next::Switch;
                     }
                     block = *number;
                     run.counters.ran(function, block);
@@ -86,8 +88,20 @@ impl BlockState {
                         if self.budget < len {
                             self.budget = 0;
                             self.stopped = true;
-                            let detail = || format!("the block has run {} warp instructions and does not end", run.options.step_budget);
-                            self.report(run, (function, pc), warp.index, path.mask.trailing_zeros(), FindingKind::Endless, detail);
+                            let detail = || {
+                                format!(
+                                    "the block has run {} warp instructions and does not end",
+                                    run.options.step_budget
+                                )
+                            };
+                            self.report(
+                                run,
+                                (function, pc),
+                                warp.index,
+                                path.mask.trailing_zeros(),
+                                FindingKind::Endless,
+                                detail,
+                            );
                         } else if run.abort.load(Relaxed) {
                             self.stopped = true;
                         }
@@ -147,11 +161,21 @@ impl BlockState {
     }
 
     /// The operations that are neither arithmetic nor plain branches.
-    fn step(&mut self, run: &Run<'_>, warp: &mut Warp, path: &mut Path, (function, op): (u32, &Op), active: u32) -> Option<Next> {
+    fn step(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        path: &mut Path,
+        (function, op): (u32, &Op),
+        active: u32,
+    ) -> Option<Next> {
         let place = (function, path.pc);
         // Ends, calls and waits of some lanes only: those lanes become a path of their own.
         let whole = active == path.mask;
-        let parts = matches!(op.kind, Kind::Call(_) | Kind::Return | Kind::Barrier(_) | Kind::Collective(..) | Kind::BranchIndexed { .. });
+        let parts = matches!(
+            op.kind,
+            Kind::Call(_) | Kind::Return | Kind::Barrier(_) | Kind::Collective(..) | Kind::BranchIndexed { .. }
+        );
         if parts && active == 0 {
             path.pc += 1;
             return None;
@@ -161,13 +185,23 @@ impl BlockState {
             path.mask = active;
         }
         match &op.kind {
-            Kind::Load(access) => self.load(run, warp, path.frame, place, access, active),
+            Kind::Load(access) => {
+                path.polls += u32::from(access.strong);
+                self.load(run, warp, path.frame, place, access, active);
+            }
             Kind::Store(access) => self.store(run, warp, path.frame, place, access, active),
-            Kind::Atom(atom) => self.atom(run, warp, path.frame, place, atom, active),
-            Kind::LoadEntryParam(access) => load_entry_param(&mut warp.frames[path.frame as usize].regs, run.params, access, active),
+            Kind::Atom(atom) => {
+                path.polls += 1;
+                self.atom(run, warp, path.frame, place, atom, active);
+            }
+            Kind::LoadEntryParam(access) => {
+                load_entry_param(&mut warp.frames[path.frame as usize].regs, run.params, access, active)
+            }
             Kind::LoadParam(access) => self.load_param(run, warp, path.frame, place, access, active),
             Kind::StoreParam(access) => store_param(warp, path.frame, access, active),
-            Kind::BranchIndexed { index, targets } => return Some(self.branch_indexed(run, warp, path, place, *index, targets)),
+            Kind::BranchIndexed { index, targets } => {
+                return Some(self.branch_indexed(run, warp, path, place, *index, targets));
+            }
             Kind::Call(call) => return Some(self.call(run, warp, path, place, call)),
             Kind::Return => return Some(return_from(run, warp, path)),
             Kind::Exit => {
@@ -179,7 +213,9 @@ impl BlockState {
             }
             Kind::Trap => {
                 if active != 0 {
-                    self.report(run, place, warp.index, active.trailing_zeros(), FindingKind::Trap, || "a trap instruction was reached".to_owned());
+                    self.report(run, place, warp.index, active.trailing_zeros(), FindingKind::Trap, || {
+                        "a trap instruction was reached".to_owned()
+                    });
                     self.stopped = true;
                     return Some(Next::Switch);
                 }
@@ -218,7 +254,15 @@ impl BlockState {
         None
     }
 
-    fn branch_indexed(&mut self, run: &Run<'_>, warp: &mut Warp, path: &mut Path, place: (u32, u32), index: u32, targets: &[u32]) -> Next {
+    fn branch_indexed(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        path: &mut Path,
+        place: (u32, u32),
+        index: u32,
+        targets: &[u32],
+    ) -> Next {
         let indices = warp.frames[path.frame as usize].regs.r32[index as usize];
         let mut left = path.mask;
         while left != 0 {
@@ -243,7 +287,12 @@ impl BlockState {
         let caller = &warp.frames[path.frame as usize];
         let top = caller.local_base + run.program.functions[caller.function as usize].local_bytes;
         if path.depth >= MAX_DEPTH || top + callee.local_bytes > MAX_LOCAL {
-            let detail = || format!("calls are {} deep with {top} bytes of local memory when `{}` is called", path.depth, callee.name);
+            let detail = || {
+                format!(
+                    "calls are {} deep with {top} bytes of local memory when `{}` is called",
+                    path.depth, callee.name
+                )
+            };
             self.report(run, place, warp.index, path.mask.trailing_zeros(), FindingKind::Stack, detail);
             self.stopped = true;
             return Next::Switch;
@@ -252,7 +301,8 @@ impl BlockState {
         for &(from, to, rows) in &call.arguments {
             for row in 0..rows {
                 let (a, b) = ((from + row) as usize, (to + row) as usize);
-                let (value, set) = (warp.frames[path.frame as usize].params[a], warp.frames[path.frame as usize].params_set[a]);
+                let (value, set) =
+                    (warp.frames[path.frame as usize].params[a], warp.frames[path.frame as usize].params_set[a]);
                 let callee = &mut warp.frames[frame as usize];
                 callee.params[b] = value;
                 callee.params_set[b] = set;
@@ -263,13 +313,22 @@ impl BlockState {
     }
 
     /// A path arrives at a barrier.
-    fn arrive(&mut self, run: &Run<'_>, warp: &mut Warp, path: &mut Path, place: (u32, u32), barrier: &Barrier) -> Option<Next> {
+    fn arrive(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        path: &mut Path,
+        place: (u32, u32),
+        barrier: &Barrier,
+    ) -> Option<Next> {
         let regs = &warp.frames[path.frame as usize].regs;
         let first = path.mask.trailing_zeros();
         let id = regs.r32[barrier.id as usize][first as usize];
         let wanted = (barrier.count != NO_SLOT).then(|| regs.r32[barrier.count as usize][first as usize]);
         if id > 15 {
-            self.report(run, place, warp.index, first, FindingKind::Barrier, || format!("barrier {id} does not exist: there are 16"));
+            self.report(run, place, warp.index, first, FindingKind::Barrier, || {
+                format!("barrier {id} does not exist: there are 16")
+            });
             path.pc += 1;
             return None;
         }
@@ -279,7 +338,9 @@ impl BlockState {
             self.report(run, place, warp.index, first, FindingKind::Barrier, detail);
         }
         if let Some(count) = wanted.filter(|c| c % 32 != 0 || *c == 0) {
-            self.report(run, place, warp.index, first, FindingKind::Barrier, || format!("a thread count of {count} is no multiple of 32"));
+            self.report(run, place, warp.index, first, FindingKind::Barrier, || {
+                format!("a thread count of {count} is no multiple of 32")
+            });
         }
         // An aligned barrier counts whole warps.
         let threads = if wanted.is_some() && barrier.aligned && missing == 0 { 32 } else { path.mask.count_ones() };
@@ -295,10 +356,14 @@ impl BlockState {
         }
         if other_place != place && barrier.wait && wanted.is_none() {
             let line = run.program.functions[other_place.0 as usize].ops[other_place.1 as usize].line;
-            self.report(run, place, warp.index, first, FindingKind::Barrier, || format!("other threads wait at barrier {id} on PTX line {line}"));
+            self.report(run, place, warp.index, first, FindingKind::Barrier, || {
+                format!("other threads wait at barrier {id} on PTX line {line}")
+            });
         }
         if other_count.is_some_and(|c| wanted.is_some_and(|w| w != c)) {
-            self.report(run, place, warp.index, first, FindingKind::Barrier, || format!("threads disagree on the count of barrier {id}"));
+            self.report(run, place, warp.index, first, FindingKind::Barrier, || {
+                format!("threads disagree on the count of barrier {id}")
+            });
         }
         path.pc += 1;
         if barrier.wait {
@@ -308,7 +373,15 @@ impl BlockState {
         None
     }
 
-    fn load_param(&mut self, run: &Run<'_>, warp: &mut Warp, frame: u32, place: (u32, u32), access: &ParamAccess, active: u32) {
+    fn load_param(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        frame: u32,
+        place: (u32, u32),
+        access: &ParamAccess,
+        active: u32,
+    ) {
         let holder = &mut warp.frames[frame as usize];
         let mut unset = 0;
         for element in 0..access.count {
@@ -319,8 +392,17 @@ impl BlockState {
             let slot = access.registers[element as usize];
             let (low, high) = (holder.params[row], holder.params.get(row + 1).copied().unwrap_or_default());
             for lane in lanes(active) {
-                let value = if access.size == 8 { u64::from(low[lane]) | u64::from(high[lane]) << 32 } else { u64::from(low[lane] >> shift) };
-                super::access::put(&mut holder.regs, slot, lane, super::access::extended(value, access.size, access.extend, access.bits));
+                let value = if access.size == 8 {
+                    u64::from(low[lane]) | u64::from(high[lane]) << 32
+                } else {
+                    u64::from(low[lane] >> shift)
+                };
+                super::access::put(
+                    &mut holder.regs,
+                    slot,
+                    lane,
+                    super::access::extended(value, access.size, access.extend, access.bits),
+                );
             }
         }
         if unset != 0 && run.options.checks {
@@ -337,7 +419,14 @@ impl BlockState {
         }
     }
 
-    fn check_read(&mut self, run: &Run<'_>, (warp, frame): (&mut Warp, u32), place: (u32, u32), slot: Slot, active: u32) {
+    fn check_read(
+        &mut self,
+        run: &Run<'_>,
+        (warp, frame): (&mut Warp, u32),
+        place: (u32, u32),
+        slot: Slot,
+        active: u32,
+    ) {
         let files = &mut warp.frames[frame as usize].regs;
         let set = set_of(files, slot);
         let missing = active & !*set;
@@ -351,7 +440,8 @@ impl BlockState {
             Class::Long => &code.long_names,
             Class::Pred => &code.pred_names,
         };
-        let detail = || format!("register {} holds nothing yet", names.get(slot.index as usize).map_or("", String::as_str));
+        let detail =
+            || format!("register {} holds nothing yet", names.get(slot.index as usize).map_or("", String::as_str));
         self.report(run, place, warp.index, missing.trailing_zeros(), FindingKind::Uninitialized, detail);
     }
 }

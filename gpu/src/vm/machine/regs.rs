@@ -134,13 +134,23 @@ pub(crate) fn map2<A: Lane, B: Lane, D: Lane>(regs: &mut Regs, args: &Args, mask
 }
 
 #[inline(always)]
-pub(crate) fn map3<A: Lane, B: Lane, C: Lane, D: Lane>(regs: &mut Regs, args: &Args, mask: u32, f: impl Fn(A, B, C) -> D) {
+pub(crate) fn map3<A: Lane, B: Lane, C: Lane, D: Lane>(
+    regs: &mut Regs,
+    args: &Args,
+    mask: u32,
+    f: impl Fn(A, B, C) -> D,
+) {
     let (a, b, c) = (A::fetch(regs, args.a), B::fetch(regs, args.b), C::fetch(regs, args.c));
     D::store(regs, args.d, mask, std::array::from_fn(|i| f(a[i], b[i], c[i])));
 }
 
 #[inline(always)]
-pub(crate) fn map4<A: Lane, B: Lane, C: Lane, E: Lane, D: Lane>(regs: &mut Regs, args: &Args, mask: u32, f: impl Fn(A, B, C, E) -> D) {
+pub(crate) fn map4<A: Lane, B: Lane, C: Lane, E: Lane, D: Lane>(
+    regs: &mut Regs,
+    args: &Args,
+    mask: u32,
+    f: impl Fn(A, B, C, E) -> D,
+) {
     let (a, b, c, e) = (A::fetch(regs, args.a), B::fetch(regs, args.b), C::fetch(regs, args.c), E::fetch(regs, args.e));
     D::store(regs, args.d, mask, std::array::from_fn(|i| f(a[i], b[i], c[i], e[i])));
 }

@@ -26,7 +26,9 @@ pub(crate) struct Path {
     pub(crate) frame: u32,
     pub(crate) depth: u32,
     pub(crate) wait: Wait,
-    /// Ran for a long time while others could: lets them go first.
+    /// Atomics and strong loads since it was last put back.
+    pub(crate) polls: u32,
+    /// Polled memory for long: lets others go first.
     pub(crate) deferred: bool,
     /// Goes on although lanes that it waits for have not come.
     pub(crate) forced: bool,
@@ -83,12 +85,30 @@ impl Warp {
         self.local.set.iter_mut().for_each(|row| *row = [0; LANES]);
         let frame = self.enter(entry, u32::MAX, 0, present, 0, run, ctaid);
         self.paths.clear();
-        self.paths.push(Path { pc: 0, mask: present, frame, depth: 0, wait: Wait::Nothing, deferred: false, forced: false });
+        self.paths.push(Path {
+            pc: 0,
+            mask: present,
+            frame,
+            depth: 0,
+            wait: Wait::Nothing,
+            polls: 0,
+            deferred: false,
+            forced: false,
+        });
     }
 
     /// A new frame of a function.
     #[allow(clippy::too_many_arguments)]
-    pub(crate) fn enter(&mut self, function: u32, parent: u32, return_pc: u32, lanes: u32, local_base: u32, run: &Run<'_>, ctaid: [u32; 3]) -> u32 {
+    pub(crate) fn enter(
+        &mut self,
+        function: u32,
+        parent: u32,
+        return_pc: u32,
+        lanes: u32,
+        local_base: u32,
+        run: &Run<'_>,
+        ctaid: [u32; 3],
+    ) -> u32 {
         let at = self.free_frames.pop().unwrap_or_else(|| {
             self.frames.push(Frame { function: u32::MAX, ..Frame::default() });
             self.frames.len() as u32 - 1

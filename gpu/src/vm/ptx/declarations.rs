@@ -97,7 +97,8 @@ impl Parser<'_> {
             count = count.saturating_mul(self.int()?);
             self.expect(']')?;
         }
-        let mut variable = Variable { name, space, align: 0, bytes: 0, init: Vec::new(), dynamic: false, pointers: Vec::new() };
+        let mut variable =
+            Variable { name, space, align: 0, bytes: 0, init: Vec::new(), dynamic: false, pointers: Vec::new() };
         if self.eat('=') {
             self.initializer(kind, &mut variable)?;
             if open {
@@ -110,7 +111,8 @@ impl Parser<'_> {
             variable.dynamic = true;
             count = 0;
         } else if external && space != Space::Shared {
-            return Err(self.error_before(format!("`{}` is defined elsewhere; only whole programs can be loaded", variable.name)));
+            return Err(self
+                .error_before(format!("`{}` is defined elsewhere; only whole programs can be loaded", variable.name)));
         }
         variable.bytes = count.saturating_mul(element);
         if variable.bytes > MAX_BYTES || variable.init.len() as u64 > variable.bytes {

@@ -81,7 +81,8 @@ pub(crate) fn tokenize(text: &str) -> Result<Vec<(Token<'_>, u32)>, TextError> {
                 tokens.push((Token::Word(&text[at..end]), line));
                 at = end;
             }
-            b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b',' | b';' | b':' | b'=' | b'+' | b'-' | b'|' | b'!' | b'@' | b'*' => {
+            b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b',' | b';' | b':' | b'=' | b'+' | b'-' | b'|'
+            | b'!' | b'@' | b'*' => {
                 tokens.push((Token::Symbol(char::from(byte)), line));
                 at += 1;
             }
@@ -116,7 +117,9 @@ fn word_end(bytes: &[u8], start: usize) -> usize {
     loop {
         match bytes.get(at) {
             Some(&b) if continues_word(b) => at += 1,
-            Some(b':') if bytes.get(at + 1) == Some(&b':') && bytes.get(at + 2).is_some_and(|&b| continues_word(b)) => at += 2,
+            Some(b':') if bytes.get(at + 1) == Some(&b':') && bytes.get(at + 2).is_some_and(|&b| continues_word(b)) => {
+                at += 2
+            }
             _ => return at,
         }
     }

@@ -146,8 +146,10 @@ impl Parser<'_> {
         if let Some(register) = self.register(word) {
             return Ok(Operand::Reg(register));
         }
-        let name = self.scopes.iter().rev().find_map(|s| s.renamed.get(word)).cloned().unwrap_or_else(|| word.to_owned());
-        let named = matches!(self.peek(), Some(Token::Symbol('+' | '-'))) && matches!(self.peek_after(), Some(Token::Int(_)));
+        let name =
+            self.scopes.iter().rev().find_map(|s| s.renamed.get(word)).cloned().unwrap_or_else(|| word.to_owned());
+        let named =
+            matches!(self.peek(), Some(Token::Symbol('+' | '-'))) && matches!(self.peek_after(), Some(Token::Int(_)));
         let offset = if named { self.distance()? } else { 0 };
         Ok(Operand::Name(name, offset))
     }

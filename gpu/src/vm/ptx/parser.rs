@@ -34,7 +34,8 @@ pub(super) struct Parser<'a> {
 /// Parses a PTX text.
 pub(crate) fn parse(text: &str) -> Result<Module, TextError> {
     let tokens = tokenize(text)?;
-    let mut parser = Parser { tokens, at: 0, scopes: Vec::new(), function: Function::default(), source: None, instructions: 0 };
+    let mut parser =
+        Parser { tokens, at: 0, scopes: Vec::new(), function: Function::default(), source: None, instructions: 0 };
     parser.module()
 }
 
@@ -236,11 +237,20 @@ impl<'a> Parser<'a> {
                     self.function.max_threads = threads;
                 }
                 Some(Token::Word(".noreturn" | ".explicitcluster" | ".blocksareclusters")) => self.at += 1,
-                Some(Token::Word(".minnctapersm" | ".maxnreg" | ".maxnctapersm" | ".maxclusterrank" | ".abi_preserve" | ".abi_preserve_control")) => {
+                Some(Token::Word(
+                    ".minnctapersm"
+                    | ".maxnreg"
+                    | ".maxnctapersm"
+                    | ".maxclusterrank"
+                    | ".abi_preserve"
+                    | ".abi_preserve_control",
+                )) => {
                     self.at += 1;
                     self.int()?;
                 }
-                Some(Token::Word(".reqnctapercluster")) => return Err(self.error("thread block clusters are not supported")),
+                Some(Token::Word(".reqnctapercluster")) => {
+                    return Err(self.error("thread block clusters are not supported"));
+                }
                 Some(Token::Word(".pragma")) => self.skip_statement()?,
                 Some(Token::Symbol(';')) => {
                     self.at += 1;
@@ -252,7 +262,9 @@ impl<'a> Parser<'a> {
                     self.body()?;
                     break;
                 }
-                Some(other) => return Err(self.error(format!("unexpected {other} in the head of `{}`", self.function.name))),
+                Some(other) => {
+                    return Err(self.error(format!("unexpected {other} in the head of `{}`", self.function.name)));
+                }
                 None => return Err(self.error("the text ends inside a function's head")),
             }
         }
@@ -348,7 +360,8 @@ impl<'a> Parser<'a> {
         if self.eat('@') {
             let negated = self.eat('!');
             let name = self.word()?;
-            let register = self.register(name).ok_or_else(|| self.error_before(format!("`{name}` is not a register")))?;
+            let register =
+                self.register(name).ok_or_else(|| self.error_before(format!("`{name}` is not a register")))?;
             guard = Some((register, negated));
         }
         let opcode = self.word()?.to_owned();
