@@ -3,11 +3,12 @@
 //! Exit status 0: everything that was asked for ran and passed. 1: something is nonconformant. 2: it could not run.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use comfy_table::{ContentArrangement, Table};
-use gdn_gpu::contract::{Kind, Role};
+use gdn_gpu::contract::{Kind, Role, Source};
+use gdn_gpu::vm::{Options, VmExecutor};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::case::Case;
@@ -60,15 +61,23 @@ enum Command {
     Replay(ReplayArgs),
     /// Print kernels, contracts and regimes.
     List,
+    /// Compile the kernels' sources with NVRTC into golden/ptx/, which the virtual machine runs.
+    Compile {
+        /// The folder to write to.
+        #[arg(long, default_value = "golden/ptx")]
+        folder: PathBuf,
+    },
 }
 
 /// Who runs the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Selection {
-    /// A CUDA device where one answers.
+    /// A CUDA device where one answers, else the virtual machine.
     Auto,
     /// A CUDA device, or an error.
     Cuda,
+    /// The PTX virtual machine, with all its checks.
+    Vm,
 }
 
 #[derive(Debug, clap::Args)]
@@ -114,6 +123,7 @@ pub fn run(cli: Cli) -> u8 {
     let result = match cli.command {
         Command::Check(args) => check(&args),
         Command::Replay(args) => replay(&args),
+        Command::Compile { folder } => compile(&folder),
         Command::List => {
             say!("{}", list());
             Ok(PASS)
@@ -125,16 +135,22 @@ pub fn run(cli: Cli) -> u8 {
     })
 }
 
-/// Opens what was selected; in `auto`, says why there is no device.
+/// Opens what was selected; where `auto` has no device, says why.
 ///
 /// # Errors
-/// In `cuda`, whatever keeps the device from answering; in `auto`, only what goes wrong on a device that does answer.
+/// In `cuda`, whatever keeps the device from answering; otherwise what goes wrong on what does answer.
 pub fn open(selection: Selection) -> Result<(Runner, Option<String>), Error> {
+    let machine = || {
+        let machine = VmExecutor::new(Options::default()).with_compiler(gdn_gpu::ptx::of);
+        Runner::kernels(Box::new(machine))
+    };
+    if selection == Selection::Vm {
+        return Ok((machine()?, None));
+    }
     match (gdn_gpu::cuda::open(), selection) {
         (Ok(executor), _) => Ok((Runner::kernels(Box::new(executor))?, None)),
         (Err(gdn_gpu::Error::NoDriver { .. } | gdn_gpu::Error::NoDevice { .. }), Selection::Auto) => {
-            let reason = "no CUDA driver or device answers".to_owned();
-            Ok((Runner::Model, Some(reason)))
+            Ok((machine()?, Some("no CUDA driver or device answers".to_owned())))
         }
         (Err(error), _) => Err(error.into()),
     }
@@ -207,16 +223,8 @@ fn check(args: &CheckArgs) -> Result<u8, Error> {
 
 /// What a run without a device leaves out.
 fn not_run(absent: Option<&str>) -> Vec<String> {
-    absent
-        .map(|reason| {
-            let kernels: Vec<&str> = suites::all().map(|suite| suite.contract().kernel).collect();
-            format!(
-                "the CUDA kernels ({}), because {reason}; the f32 model took their place, which tests the bounds alone",
-                kernels.join(", ")
-            )
-        })
-        .into_iter()
-        .collect()
+    let line = |reason| format!("the kernels on a GPU, because {reason}; the virtual machine ran them instead");
+    absent.map(line).into_iter().collect()
 }
 
 fn replay(args: &ReplayArgs) -> Result<u8, Error> {
@@ -234,6 +242,15 @@ fn replay(args: &ReplayArgs) -> Result<u8, Error> {
         say!("not run: {line}");
     }
     Ok(if passed { PASS } else { NONCONFORMANT })
+}
+
+fn compile(folder: &Path) -> Result<u8, Error> {
+    for source in Source::ALL {
+        let path = folder.join(format!("{}.ptx", source.name()));
+        write_whole(&path, &gdn_gpu::ptx::compile(source.name(), source.text())?)?;
+        say!("{}", path.display());
+    }
+    Ok(PASS)
 }
 
 /// Kernels with their contracts, and regimes.

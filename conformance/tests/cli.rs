@@ -186,10 +186,10 @@ fn a_report_that_cannot_be_written_leaves_nothing_behind() {
 }
 
 #[test]
-fn without_a_device_check_says_that_no_kernel_ran() {
+fn without_a_device_check_says_that_nothing_ran_on_a_gpu() {
     let (status, text) = transcript(&["check", "--kernel", "gk_gate_mul", "--regime", "gaussian"]);
     assert_eq!(status, Some(0), "{text}");
-    assert!(text.contains("not run: the CUDA kernels") && text.contains("no kernel was run"), "{text}");
+    assert!(text.contains("executor: vm") && text.contains("not run: the kernels on a GPU"), "{text}");
     assert!(!text.contains("executor: cuda"), "{text}");
     assert_golden!("check_without_a_device", text);
 }

@@ -27,6 +27,10 @@ fn cuda() -> Result<Runner, String> {
     open(Selection::Cuda).map(|(runner, _)| runner).map_err(|error| error.to_string())
 }
 
+fn vm() -> Result<Runner, String> {
+    open(Selection::Vm).map(|(runner, _)| runner).map_err(|error| error.to_string())
+}
+
 /// Why a result is no pass.
 fn fault(result: &CaseResult) -> String {
     let failed = |v: &&gdn_conformance::verdict::Verdict| v.disposition != Disposition::Passed;
@@ -63,7 +67,8 @@ fn profile(open: Open, suite: &'static dyn Suite) -> Result<(), Failed> {
 fn main() {
     let arguments = Arguments::from_args();
     let absent = gdn_gpu::cuda::open().err().map(|error| error.to_string());
-    let executors: [(&str, Open, Option<String>); 2] = [("model", model, None), ("cuda", cuda, absent)];
+    let executors: [(&str, Open, Option<String>); 3] =
+        [("model", model, None), ("vm", vm, None), ("cuda", cuda, absent)];
     let mut trials = Vec::new();
     for (executor, open, absent) in executors {
         for suite in suites::all() {

@@ -8,6 +8,7 @@ use std::fmt;
 use gdn_reference::scalar::Budget;
 
 use crate::executor::Geometry;
+use crate::{GDN_KERNELS, QWEN38_KERNELS};
 
 macro_rules! names {
     ($(#[$meta:meta])* $type:ident { $($(#[$vmeta:meta])* $variant:ident = $name:literal,)* }) => {
@@ -405,6 +406,14 @@ impl Source {
         match self {
             Self::Gdn => "gdn",
             Self::Qwen38 => "qwen38",
+        }
+    }
+
+    /// The published text.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Gdn => GDN_KERNELS,
+            Self::Qwen38 => QWEN38_KERNELS,
         }
     }
 }

@@ -24,9 +24,5 @@ pub const QWEN38_KERNELS: &str = concat!(
 
 /// The shipped program that holds a source's kernels.
 pub fn program(source: Source) -> Program {
-    let text = match source {
-        Source::Gdn => GDN_KERNELS,
-        Source::Qwen38 => QWEN38_KERNELS,
-    };
-    Program { name: source.name().into(), code: Code::Cuda(text.into()) }
+    Program { name: source.name().into(), code: Code::Cuda(source.text().into()) }
 }

@@ -10,7 +10,9 @@ mod emit;
 pub mod executor;
 mod kernels;
 pub mod nvrtc;
+pub mod ptx;
 pub mod run;
+pub mod vm;
 
 pub use emit::{EmitError, emit_gated_delta_forward};
 pub use executor::{Error, Executor};

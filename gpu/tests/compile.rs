@@ -1,7 +1,8 @@
 //! The published sources compile with NVRTC, alone and concatenated, and `gdn_step` keeps its row in registers.
 
+use gdn_gpu::contract::Source;
 use gdn_gpu::nvrtc::Nvrtc;
-use gdn_gpu::{GDN_KERNELS, QWEN38_KERNELS, contracts};
+use gdn_gpu::{GDN_KERNELS, QWEN38_KERNELS, contracts, ptx};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Oldest and newest architectures that CUDA 13 compiles for, and those between that the kernels meet.
@@ -44,9 +45,23 @@ fn no_kernel_but_the_rotation_uses_local_memory() -> Result<(), Failed> {
     Ok(())
 }
 
+fn accepted_ptx_is_what_nvrtc_makes_of_the_sources() -> Result<(), Failed> {
+    for source in Source::ALL {
+        if !ptx::is_current(source) {
+            return Err(format!("golden/ptx/{}.ptx is stale; run `gdn-conformance compile`", source.name()).into());
+        }
+        // Another NVRTC makes other PTX of the same source, which is no fault of the accepted one.
+        if Nvrtc::find()?.version() == (13, 0) && ptx::compile(source.name(), source.text())? != ptx::accepted(source) {
+            return Err(format!("golden/ptx/{}.ptx is not what NVRTC 13.0 makes of its source", source.name()).into());
+        }
+    }
+    Ok(())
+}
+
 fn main() {
     let absent = Nvrtc::find().err().map(|error| error.to_string());
-    let tests: [(&str, Test); 3] = [
+    let tests: [(&str, Test); 4] = [
+        ("accepted_ptx_is_what_nvrtc_makes_of_the_sources", accepted_ptx_is_what_nvrtc_makes_of_the_sources),
         ("every_contract_has_its_entry_point", every_contract_has_its_entry_point),
         ("both_sources_compile_as_one", both_sources_compile_as_one),
         ("no_kernel_but_the_rotation_uses_local_memory", no_kernel_but_the_rotation_uses_local_memory),

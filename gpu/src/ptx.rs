@@ -1,0 +1,54 @@
+//! PTX of CUDA sources for the virtual machine: the accepted texts in `golden/ptx/`, and NVRTC for every other source.
+//!
+//! A machine with neither GPU nor toolkit runs the shipped kernels from the accepted texts. Each carries the hash of its source,
+//! so that a text is used only for the source that it was made of.
+
+use sha2::{Digest, Sha256};
+
+use crate::contract::Source;
+use crate::executor::Error;
+use crate::nvrtc::Nvrtc;
+
+/// The virtual architecture that the accepted PTX is made for: the oldest that CUDA 13 compiles for, so that it runs anywhere.
+pub const ARCH: &str = "compute_75";
+
+/// The accepted PTX of a source.
+pub const fn accepted(source: Source) -> &'static str {
+    match source {
+        Source::Gdn => include_str!("../../golden/ptx/gdn.ptx"),
+        Source::Qwen38 => include_str!("../../golden/ptx/qwen38.ptx"),
+    }
+}
+
+/// SHA-256 of a source, in hexadecimal.
+pub fn hash(source: &str) -> String {
+    Sha256::digest(source.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The first line of an accepted text: what it was made of.
+fn header(source: &str) -> String {
+    format!("// source sha256 {}", hash(source))
+}
+
+/// Compiles a source to what belongs in `golden/ptx/`.
+///
+/// # Errors
+/// [`Error::NoCompiler`], or [`Error::Compile`] with NVRTC's log.
+pub fn compile(program: &str, source: &str) -> Result<String, Error> {
+    let ptx = Nvrtc::find()?.compile(program, source, ARCH, &[])?;
+    Ok(format!("{}\n{}", header(source), ptx.trim_end_matches('\0')))
+}
+
+/// Whether the accepted PTX was made of the published source.
+pub fn is_current(source: Source) -> bool {
+    accepted(source).lines().next() == Some(&header(source.text()))
+}
+
+/// PTX of any source: the accepted one where it was made of this very text, else NVRTC's.
+///
+/// # Errors
+/// [`Error::NoCompiler`] where the source is not a shipped one and NVRTC is missing; [`Error::Compile`] with its log.
+pub fn of(program: &str, source: &str) -> Result<String, Error> {
+    let shipped = Source::ALL.into_iter().find(|&shipped| shipped.text() == source && is_current(shipped));
+    shipped.map_or_else(|| compile(program, source), |shipped| Ok(accepted(shipped).to_owned()))
+}

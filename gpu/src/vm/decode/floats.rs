@@ -1,0 +1,584 @@
+//! Floating-point arithmetic, comparison and approximation.
+//!
+//! The common forms (f32 and f64, round to nearest) are vector loops; everything else goes value by value through
+//! [`crate::vm::arith`].
+
+use super::code::{Class, Slot};
+use super::{Decoded, Decoder};
+use crate::vm::arith::{self, Approximation, BF16, Exact, F16, F32, Format, Rounding};
+use crate::vm::machine::regs::{Args, Mods, Regs, RowFn, map3, row};
+use crate::vm::ptx::{Operand, Type};
+use std::sync::LazyLock;
+
+/// The widest vectors that this processor has; fused multiply-add needs them to be fast.
+static ARCH: LazyLock<pulp::Arch> = LazyLock::new(pulp::Arch::new);
+
+#[inline(always)]
+const fn f(bits: u32) -> f32 {
+    f32::from_bits(bits)
+}
+
+#[inline(always)]
+const fn g(bits: u64) -> f64 {
+    f64::from_bits(bits)
+}
+
+/// Bits of a result; every NaN is the canonical one.
+#[inline(always)]
+const fn out(value: f32) -> u32 {
+    if value.is_nan() { 0x7FFF_FFFF } else { value.to_bits() }
+}
+
+/// A value with subnormals flushed to a zero of the same sign.
+#[inline(always)]
+const fn flush(bits: u32) -> u32 {
+    if bits & 0x7F80_0000 == 0 { bits & 0x8000_0000 } else { bits }
+}
+
+#[inline(always)]
+const fn fz(bits: u32) -> f32 {
+    f32::from_bits(flush(bits))
+}
+
+#[inline(always)]
+const fn out_fz(value: f32) -> u32 {
+    flush(out(value))
+}
+
+fn fma_f32(regs: &mut Regs, args: &Args, mask: u32) {
+    ARCH.dispatch(
+        #[inline(always)]
+        || map3(regs, args, mask, |a: u32, b: u32, c: u32| out(f(a).mul_add(f(b), f(c)))),
+    );
+}
+
+fn fma_f32_ftz(regs: &mut Regs, args: &Args, mask: u32) {
+    ARCH.dispatch(
+        #[inline(always)]
+        || map3(regs, args, mask, |a: u32, b: u32, c: u32| out_fz(fz(a).mul_add(fz(b), fz(c)))),
+    );
+}
+
+fn fma_f64(regs: &mut Regs, args: &Args, mask: u32) {
+    ARCH.dispatch(
+        #[inline(always)]
+        || map3(regs, args, mask, |a: u64, b: u64, c: u64| g(a).mul_add(g(b), g(c)).to_bits()),
+    );
+}
+
+/// What the slow path computes before rounding.
+#[derive(Clone, Copy)]
+enum Three {
+    Add,
+    Mul,
+    Fma,
+    Div,
+}
+
+fn exact(op: Three, a: f64, b: f64, c: f64) -> Exact {
+    match op {
+        Three::Add => arith::sum(a, b),
+        Three::Mul => Exact(a * b, 0.0),
+        // Products of up to 24-bit significands are exact in f64.
+        Three::Fma => arith::sum(a * b, c),
+        Three::Div => arith::quotient(a, b),
+    }
+}
+
+/// Rounds a result into a format with the modifiers of the instruction.
+fn finish(format: Format, value: Exact, m: Mods) -> u32 {
+    let mut bits = format.round(value, m.rounding);
+    if m.ftz {
+        bits = format.flush(bits);
+    }
+    if m.sat {
+        let v = format.value(bits);
+        bits = if v.is_nan() || v <= 0.0 {
+            0
+        } else if v > 1.0 {
+            format.round(Exact(1.0, 0.0), Rounding::Nearest)
+        } else {
+            bits
+        };
+    }
+    let negative = format.value(bits) < 0.0;
+    if m.relu && negative { 0 } else { bits }
+}
+
+fn small(format: Format, op: Three, a: u32, b: u32, c: u32, m: Mods) -> u32 {
+    let take = |bits: u32| format.value(if m.ftz { format.flush(bits) } else { bits });
+    finish(format, exact(op, take(a), take(b), take(c)), m)
+}
+
+/// Applies a function to both halves of a word.
+fn halves(a: u32, b: u32, c: u32, f: impl Fn(u32, u32, u32) -> u32) -> u32 {
+    f(a & 0xFFFF, b & 0xFFFF, c & 0xFFFF) | f(a >> 16, b >> 16, c >> 16) << 16
+}
+
+fn double(op: Three, a: f64, b: f64, c: f64, m: Mods) -> u64 {
+    let exact = match op {
+        Three::Mul => {
+            let p = a * b;
+            Exact(p, if p.is_finite() { a.mul_add(b, -p) } else { 0.0 })
+        }
+        Three::Fma => {
+            // The error of a fused operation: of the product and of the sum, of which the larger decides the sign.
+            let s = a.mul_add(b, c);
+            let p = a * b;
+            let e = a.mul_add(b, -p);
+            let Exact(t, r) = arith::sum(p, c);
+            Exact(s, if s.is_finite() { (t - s) + (r + e) } else { 0.0 })
+        }
+        _ => exact(op, a, b, c),
+    };
+    arith::direct(exact, m.rounding).to_bits()
+}
+
+fn extreme(format: Format, a: u32, b: u32, max: bool, m: Mods) -> u32 {
+    let (a, b) = if m.ftz { (format.flush(a), format.flush(b)) } else { (a, b) };
+    let (x, y) = (format.value(a), format.value(b));
+    if x.is_nan() || y.is_nan() {
+        return if m.nan || x.is_nan() && y.is_nan() {
+            format.nan()
+        } else if x.is_nan() {
+            b
+        } else {
+            a
+        };
+    }
+    // Zeros: -0 is below +0.
+    let first = if x == y { x.is_sign_negative() } else { x < y };
+    if first != max { a } else { b }
+}
+
+/// Picks a function by format: f16, bf16, their pairs, f32.
+macro_rules! formats {
+    ($kind:expr, $call:expr) => {{
+        match $kind {
+            Type::F16 => row!(mods m, |a: u32, b: u32, c: u32| $call(F16, a, b, c, m)),
+            Type::Bf16 => row!(mods m, |a: u32, b: u32, c: u32| $call(BF16, a, b, c, m)),
+            Type::F16x2 => row!(mods m, |a: u32, b: u32, c: u32| halves(a, b, c, |a, b, c| $call(F16, a, b, c, m))),
+            Type::Bf16x2 => row!(mods m, |a: u32, b: u32, c: u32| halves(a, b, c, |a, b, c| $call(BF16, a, b, c, m))),
+            _ => row!(mods m, |a: u32, b: u32, c: u32| $call(F32, a, b, c, m)),
+        }
+    }};
+}
+
+impl Decoder<'_> {
+    /// Takes rounding, flushing and saturation.
+    pub(super) fn float_mods(&mut self) -> Mods {
+        let rounding = match self.one_of(&["rn", "rz", "rm", "rp", "rna"]) {
+            Some("rz") => Rounding::Zero,
+            Some("rm") => Rounding::Down,
+            Some("rp") => Rounding::Up,
+            Some("rna") => Rounding::Away,
+            _ => Rounding::Nearest,
+        };
+        Mods {
+            rounding,
+            ftz: self.has("ftz"),
+            sat: self.has("sat"),
+            relu: self.has("relu"),
+            nan: self.has("NaN"),
+            ..Mods::default()
+        }
+    }
+
+    pub(super) fn float_arithmetic(&mut self, kind: Type) -> Decoded {
+        let name = self.parts[0];
+        if name == "div" {
+            return self.float_div(kind);
+        }
+        let m = self.float_mods();
+        let count = match name {
+            "fma" | "mad" => 3,
+            "abs" | "neg" => 1,
+            _ => 2,
+        };
+        self.arity(1 + count)?;
+        let d = self.destination(0, kind)?;
+        let mut sources = Vec::new();
+        for at in 0..count {
+            sources.push(self.source(at + 1, kind)?);
+        }
+        let plain = m.rounding == Rounding::Nearest && !m.sat && !m.relu;
+        let f: RowFn = match (name, kind) {
+            ("add", Type::F32) if plain && !m.ftz => row!(|a: u32, b: u32| out(f(a) + f(b))),
+            ("add", Type::F32) if plain => row!(|a: u32, b: u32| out_fz(fz(a) + fz(b))),
+            ("sub", Type::F32) if plain && !m.ftz => row!(|a: u32, b: u32| out(f(a) - f(b))),
+            ("sub", Type::F32) if plain => row!(|a: u32, b: u32| out_fz(fz(a) - fz(b))),
+            ("mul", Type::F32) if plain && !m.ftz => row!(|a: u32, b: u32| out(f(a) * f(b))),
+            ("mul", Type::F32) if plain => row!(|a: u32, b: u32| out_fz(fz(a) * fz(b))),
+            ("fma" | "mad", Type::F32) if plain && !m.ftz => fma_f32,
+            ("fma" | "mad", Type::F32) if plain => fma_f32_ftz,
+            ("add", Type::F64) if plain => row!(|a: u64, b: u64| (g(a) + g(b)).to_bits()),
+            ("sub", Type::F64) if plain => row!(|a: u64, b: u64| (g(a) - g(b)).to_bits()),
+            ("mul", Type::F64) if plain => row!(|a: u64, b: u64| (g(a) * g(b)).to_bits()),
+            ("fma" | "mad", Type::F64) if plain => fma_f64,
+            ("add", Type::F64) => row!(mods m, |a: u64, b: u64| double(Three::Add, g(a), g(b), 0.0, m)),
+            ("sub", Type::F64) => row!(mods m, |a: u64, b: u64| double(Three::Add, g(a), -g(b), 0.0, m)),
+            ("mul", Type::F64) => row!(mods m, |a: u64, b: u64| double(Three::Mul, g(a), g(b), 0.0, m)),
+            ("fma" | "mad", Type::F64) => {
+                row!(mods m, |a: u64, b: u64, c: u64| double(Three::Fma, g(a), g(b), g(c), m))
+            }
+            ("min", Type::F64) => row!(|a: u64, b: u64| min_f64(a, b)),
+            ("max", Type::F64) => row!(|a: u64, b: u64| max_f64(a, b)),
+            ("neg", Type::F64) => row!(|a: u64| a ^ 1 << 63),
+            ("abs", Type::F64) => row!(|a: u64| a & !(1 << 63)),
+            ("neg", Type::F32) if m.ftz => row!(|a: u32| flush(a) ^ 1 << 31),
+            ("abs", Type::F32) if m.ftz => row!(|a: u32| flush(a) & !(1 << 31)),
+            ("neg", Type::F32) => row!(|a: u32| a ^ 1 << 31),
+            ("abs", Type::F32) => row!(|a: u32| a & !(1 << 31)),
+            ("neg", Type::F16 | Type::Bf16) => row!(|a: u32| a ^ 0x8000),
+            ("abs", Type::F16 | Type::Bf16) => row!(|a: u32| a & 0x7FFF),
+            ("neg", _) => row!(|a: u32| a ^ 0x8000_8000),
+            ("abs", _) => row!(|a: u32| a & 0x7FFF_7FFF),
+            ("add", _) => formats!(kind, |t, a, b, _c, m| small(t, Three::Add, a, b, 0, m)),
+            ("sub", _) => formats!(kind, |t: Format, a, b, _c, m| small(t, Three::Add, a, b ^ sign_of(t), 0, m)),
+            ("mul", _) => formats!(kind, |t, a, b, _c, m| small(t, Three::Mul, a, b, 0, m)),
+            ("fma" | "mad", _) => formats!(kind, |t, a, b, c, m| small(t, Three::Fma, a, b, c, m)),
+            ("min", _) => formats!(kind, |t, a, b, _c, m| extreme(t, a, b, false, m)),
+            ("max", _) => formats!(kind, |t, a, b, _c, m| extreme(t, a, b, true, m)),
+            _ => return Err(self.unsupported("this operation does not exist for its type")),
+        };
+        if matches!(name, "neg" | "abs") {
+            self.moves(f, d, &sources);
+        } else {
+            self.alu(f, m, d, &sources);
+        }
+        Ok(())
+    }
+
+    fn float_div(&mut self, kind: Type) -> Decoded {
+        let approximate = self.one_of(&["approx", "full"]);
+        let m = self.float_mods();
+        self.arity(3)?;
+        let d = self.destination(0, kind)?;
+        let sources = [self.source(1, kind)?, self.source(2, kind)?];
+        let f: RowFn = match (kind, approximate) {
+            (Type::F32, None) if m.rounding == Rounding::Nearest && !m.ftz => row!(|a: u32, b: u32| out(f(a) / f(b))),
+            (Type::F32, None) => row!(mods m, |a: u32, b: u32| small(F32, Three::Div, a, b, 0, m)),
+            (Type::F64, None) if m.rounding == Rounding::Nearest => row!(|a: u64, b: u64| (g(a) / g(b)).to_bits()),
+            (Type::F64, None) => row!(mods m, |a: u64, b: u64| double(Three::Div, g(a), g(b), 0.0, m)),
+            (Type::F32, Some(_)) => row!(approx m how, |a: u32, b: u32| approximate_div(a, b, m, how)),
+            _ => return Err(self.unsupported("this division does not exist")),
+        };
+        self.alu(f, m, d, &sources);
+        Ok(())
+    }
+
+    /// `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`, `tanh`.
+    pub(super) fn float_unary(&mut self) -> Decoded {
+        let approximate = self.has("approx");
+        let m = self.float_mods();
+        let kind = self.kind()?;
+        self.arity(2)?;
+        let d = self.destination(0, kind)?;
+        let a = self.source(1, kind)?;
+        let f: RowFn = match (self.parts[0], kind, approximate) {
+            ("rcp", Type::F32, false) => row!(mods m, |a: u32| small(F32, Three::Div, 0x3F80_0000, a, 0, m)),
+            ("rcp", Type::F64, false) => row!(mods m, |a: u64| double(Three::Div, 1.0, g(a), 0.0, m)),
+            ("sqrt", Type::F32, false) if m.rounding == Rounding::Nearest && !m.ftz => row!(|a: u32| out(f(a).sqrt())),
+            ("sqrt", Type::F32, false) => {
+                row!(mods m, |a: u32| finish(F32, arith::root(F32.value(if m.ftz { flush(a) } else { a })), m))
+            }
+            ("sqrt", Type::F64, false) => row!(mods m, |a: u64| arith::direct(arith::root(g(a)), m.rounding).to_bits()),
+            ("rcp", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-23), |x| 1.0 / x)),
+            ("sqrt", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-23), f64::sqrt)),
+            ("rsqrt", Type::F32, true) => {
+                row!(approx m how, |a: u32| unary(a, m, how, 2f64.powf(-22.9), |x| 1.0 / x.sqrt()))
+            }
+            ("ex2", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-22), f64::exp2)),
+            ("lg2", Type::F32, true) => row!(approx m how, |a: u32| logarithm(a, m, how)),
+            ("sin", Type::F32, true) => row!(approx m how, |a: u32| circular(a, m, how, f64::sin)),
+            ("cos", Type::F32, true) => row!(approx m how, |a: u32| circular(a, m, how, f64::cos)),
+            ("tanh", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-11), f64::tanh)),
+            ("rcp", Type::F64, true) => row!(|a: u64| coarse(1.0 / coarse_input(a))),
+            ("rsqrt", Type::F64, true) => row!(|a: u64| coarse(1.0 / coarse_input(a).sqrt())),
+            ("ex2", Type::F16, true) => row!(|a: u32| narrow(F16, a, f64::exp2)),
+            ("ex2", Type::Bf16, true) => row!(|a: u32| narrow(BF16, a, f64::exp2)),
+            ("ex2", Type::F16x2, true) => row!(|a: u32| halves(a, 0, 0, |a, _, _| narrow(F16, a, f64::exp2))),
+            ("ex2", Type::Bf16x2, true) => row!(|a: u32| halves(a, 0, 0, |a, _, _| narrow(BF16, a, f64::exp2))),
+            ("tanh", Type::F16, true) => row!(|a: u32| narrow(F16, a, f64::tanh)),
+            ("tanh", Type::Bf16, true) => row!(|a: u32| narrow(BF16, a, f64::tanh)),
+            ("tanh", Type::F16x2, true) => row!(|a: u32| halves(a, 0, 0, |a, _, _| narrow(F16, a, f64::tanh))),
+            ("tanh", Type::Bf16x2, true) => row!(|a: u32| halves(a, 0, 0, |a, _, _| narrow(BF16, a, f64::tanh))),
+            _ => return Err(self.unsupported("this form does not exist")),
+        };
+        self.alu(f, m, d, &[a]);
+        Ok(())
+    }
+
+    pub(super) fn copysign(&mut self) -> Decoded {
+        let kind = self.kind()?;
+        self.arity(3)?;
+        let d = self.destination(0, kind)?;
+        let sources = [self.source(1, kind)?, self.source(2, kind)?];
+        let f: RowFn = match kind {
+            Type::F32 => row!(|a: u32, b: u32| b & 0x7FFF_FFFF | a & 0x8000_0000),
+            Type::F64 => row!(|a: u64, b: u64| b & !(1 << 63) | a & 1 << 63),
+            _ => return Err(self.unsupported("it exists for f32 and f64")),
+        };
+        self.alu(f, Mods::default(), d, &sources);
+        Ok(())
+    }
+
+    pub(super) fn testp(&mut self) -> Decoded {
+        let test = self.one_of(&["finite", "infinite", "number", "notanumber", "normal", "subnormal"]);
+        let kind = self.kind()?;
+        self.arity(2)?;
+        let d = self.destination(0, Type::Pred)?;
+        let a = self.source(1, kind)?;
+        let f: RowFn = match (test, kind) {
+            (Some("finite"), Type::F32) => row!(|a: u32| f(a).is_finite()),
+            (Some("infinite"), Type::F32) => row!(|a: u32| f(a).is_infinite()),
+            (Some("number"), Type::F32) => row!(|a: u32| !f(a).is_nan()),
+            (Some("notanumber"), Type::F32) => row!(|a: u32| f(a).is_nan()),
+            (Some("normal"), Type::F32) => row!(|a: u32| f(a).is_normal() || f(a) == 0.0),
+            (Some("subnormal"), Type::F32) => row!(|a: u32| f(a).is_subnormal()),
+            (Some("finite"), Type::F64) => row!(|a: u64| g(a).is_finite()),
+            (Some("infinite"), Type::F64) => row!(|a: u64| g(a).is_infinite()),
+            (Some("number"), Type::F64) => row!(|a: u64| !g(a).is_nan()),
+            (Some("notanumber"), Type::F64) => row!(|a: u64| g(a).is_nan()),
+            (Some("normal"), Type::F64) => row!(|a: u64| g(a).is_normal() || g(a) == 0.0),
+            (Some("subnormal"), Type::F64) => row!(|a: u64| g(a).is_subnormal()),
+            _ => return Err(self.unsupported("this test does not exist")),
+        };
+        self.alu(f, Mods::default(), d, &[a]);
+        Ok(())
+    }
+
+    pub(super) fn setp(&mut self) -> Decoded {
+        let (truth, combined) = self.comparison()?;
+        match self.operand(0)? {
+            Operand::Pair(p, q) => {
+                let (p, q) = (self.destination_of(p, Type::Pred)?, self.destination_of(q, Type::Pred)?);
+                let negated = self.scratch(Class::Pred);
+                self.alu(row!(|a: bool| !a), Mods::default(), negated, &[truth]);
+                // Both results before either is written, since the predicate combined with may be one of them.
+                let kept = self.scratch(Class::Pred);
+                self.combine(kept, truth, combined);
+                self.combine(q, negated, combined);
+                self.alu(row!(|a: bool| a), Mods::default(), p, &[kept]);
+            }
+            operand => {
+                let p = self.destination_of(operand, Type::Pred)?;
+                self.combine(p, truth, combined);
+            }
+        }
+        Ok(())
+    }
+
+    /// `set`: the truth as all ones or 1.0.
+    pub(super) fn set(&mut self) -> Decoded {
+        let result = self.types().first().copied().ok_or_else(|| self.unsupported("its types are missing"))?;
+        let (truth, combined) = self.comparison()?;
+        let p = self.scratch(Class::Pred);
+        self.combine(p, truth, combined);
+        let d = self.destination(0, result)?;
+        let f: RowFn = match result {
+            Type::F32 => row!(|p: bool| if p { 0x3F80_0000_u32 } else { 0 }),
+            Type::U32 | Type::S32 => row!(|p: bool| if p { u32::MAX } else { 0 }),
+            _ => return Err(self.unsupported("its result type is not known")),
+        };
+        self.alu(f, Mods::default(), d, &[p]);
+        Ok(())
+    }
+
+    fn combine(&mut self, d: Slot, truth: Slot, with: Option<(&'static str, Slot, bool)>) {
+        let (f, sources): (RowFn, Vec<Slot>) = match with {
+            None => (row!(|a: bool| a), vec![truth]),
+            Some(("and", c, false)) => (row!(|a: bool, c: bool| a & c), vec![truth, c]),
+            Some(("and", c, true)) => (row!(|a: bool, c: bool| a & !c), vec![truth, c]),
+            Some(("or", c, false)) => (row!(|a: bool, c: bool| a | c), vec![truth, c]),
+            Some(("or", c, true)) => (row!(|a: bool, c: bool| a | !c), vec![truth, c]),
+            Some((_, c, false)) => (row!(|a: bool, c: bool| a ^ c), vec![truth, c]),
+            Some((_, c, true)) => (row!(|a: bool, c: bool| a ^ !c), vec![truth, c]),
+        };
+        self.alu(f, Mods::default(), d, &sources);
+    }
+
+    /// The comparison of `setp` and `set` in a predicate slot, and what it is to be combined with.
+    #[allow(clippy::type_complexity)]
+    fn comparison(&mut self) -> Decoded<(Slot, Option<(&'static str, Slot, bool)>)> {
+        let kind = self.types().last().copied().ok_or_else(|| self.unsupported("its type is missing"))?;
+        let ops = [
+            "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu",
+            "num", "nan",
+        ];
+        let op = self.one_of(&ops).ok_or_else(|| self.unsupported("its comparison is missing"))?;
+        let boolean = self.one_of(&["and", "or", "xor"]);
+        let ftz = self.has("ftz");
+        self.arity(3 + usize::from(boolean.is_some()))?;
+        let combined = match boolean {
+            Some(name) => {
+                let (p, negated) = self.predicate(3)?;
+                Some((name, Slot { class: Class::Pred, index: p }, negated))
+            }
+            None => None,
+        };
+        let (a, b) = (self.source(1, kind)?, self.source(2, kind)?);
+        // A plain comparison goes straight to its destination in the common case of one predicate.
+        let d = match self.operand(0)? {
+            Operand::Reg(_) if boolean.is_none() && self.parts[0] == "setp" => self.destination(0, Type::Pred)?,
+            _ => self.scratch(Class::Pred),
+        };
+        let f = compare(op, kind).ok_or_else(|| self.unsupported("this comparison does not exist for its type"))?;
+        self.alu(f, Mods { ftz, ..Mods::default() }, d, &[a, b]);
+        Ok((d, combined))
+    }
+}
+
+const fn sign_of(format: Format) -> u32 {
+    if format.nan() > 0xFFFF { 1 << 31 } else { 1 << 15 }
+}
+
+#[inline(always)]
+fn min_f64(a: u64, b: u64) -> u64 {
+    let (x, y) = (g(a), g(b));
+    if x.is_nan() {
+        return b;
+    }
+    if y.is_nan() {
+        return a;
+    }
+    if x == y {
+        a | b & 1 << 63
+    } else if x < y {
+        a
+    } else {
+        b
+    }
+}
+
+#[inline(always)]
+fn max_f64(a: u64, b: u64) -> u64 {
+    let (x, y) = (g(a), g(b));
+    if x.is_nan() {
+        return b;
+    }
+    if y.is_nan() {
+        return a;
+    }
+    if x == y {
+        a & (b | !(1 << 63))
+    } else if x > y {
+        a
+    } else {
+        b
+    }
+}
+
+fn approximate_div(a: u32, b: u32, m: Mods, how: Approximation) -> u32 {
+    let (a, b) = if m.ftz { (flush(a), flush(b)) } else { (a, b) };
+    let value = F32.value(a) / F32.value(b);
+    let bits = arith::approximate(value, 2f64.powi(-22), 0.0, a ^ b.rotate_left(16), how);
+    if m.ftz { flush(bits) } else { bits }
+}
+
+fn unary(a: u32, m: Mods, how: Approximation, relative: f64, function: impl Fn(f64) -> f64) -> u32 {
+    let a = if m.ftz { flush(a) } else { a };
+    let bits = arith::approximate(function(F32.value(a)), relative, 0.0, a, how);
+    if m.ftz { flush(bits) } else { bits }
+}
+
+/// `lg2.approx`: an absolute error between 0.5 and 2, a relative one elsewhere.
+fn logarithm(a: u32, m: Mods, how: Approximation) -> u32 {
+    let a = if m.ftz { flush(a) } else { a };
+    let x = F32.value(a);
+    let (relative, absolute) = if (0.5..2.0).contains(&x) { (0.0, 2f64.powi(-22)) } else { (2f64.powi(-22), 0.0) };
+    arith::approximate(x.log2(), relative, absolute, a, how)
+}
+
+/// `sin.approx`, `cos.approx`: an absolute error that grows with the argument.
+fn circular(a: u32, m: Mods, how: Approximation, function: impl Fn(f64) -> f64) -> u32 {
+    let a = if m.ftz { flush(a) } else { a };
+    let x = F32.value(a);
+    let absolute = if x.abs() <= 2.0 * std::f64::consts::PI { 2f64.powf(-20.5) } else { 2f64.powf(-14.7) };
+    let bits = arith::approximate(function(x), 0.0, absolute, a, how);
+    if m.ftz { flush(bits) } else { bits }
+}
+
+/// The approximate f64 functions see and give the upper half only.
+fn coarse_input(a: u64) -> f64 {
+    let a = if a & 0x7FF0_0000_0000_0000 == 0 { a & 1 << 63 } else { a };
+    g(a & 0xFFFF_FFFF_0000_0000)
+}
+
+fn coarse(value: f64) -> u64 {
+    let bits = value.to_bits();
+    let bits = if bits & 0x7FF0_0000_0000_0000 == 0 { bits & 1 << 63 } else { bits };
+    if value.is_nan() { 0x7FFF_FFFF_0000_0000 } else { bits & 0xFFFF_FFFF_0000_0000 }
+}
+
+fn narrow(format: Format, a: u32, function: impl Fn(f64) -> f64) -> u32 {
+    format.round(Exact(function(format.value(a)), 0.0), Rounding::Nearest)
+}
+
+/// Rows for one comparison operator over all types: integers of three widths and signs, then floats.
+macro_rules! comparisons {
+    ($kind:expr, $op:tt, $unordered:literal) => {
+        Some(match $kind {
+            Type::S16 => row!(|a: u32, b: u32| (a as u16 as i16) $op (b as u16 as i16)),
+            Type::S32 => row!(|a: u32, b: u32| (a as i32) $op (b as i32)),
+            Type::S64 => row!(|a: u64, b: u64| (a as i64) $op (b as i64)),
+            Type::U16 | Type::B16 | Type::U32 | Type::B32 => row!(|a: u32, b: u32| a $op b),
+            Type::U64 | Type::B64 => row!(|a: u64, b: u64| a $op b),
+            Type::F32 => row!(mods m, |a: u32, b: u32| {
+                let (x, y) = if m.ftz { (fz(a), fz(b)) } else { (f(a), f(b)) };
+                if $unordered { x.is_nan() | y.is_nan() | (x $op y) } else { !x.is_nan() & !y.is_nan() & (x $op y) }
+            }),
+            Type::F64 => row!(|a: u64, b: u64| {
+                let (x, y) = (g(a), g(b));
+                if $unordered { x.is_nan() | y.is_nan() | (x $op y) } else { !x.is_nan() & !y.is_nan() & (x $op y) }
+            }),
+            Type::F16 => row!(|a: u32, b: u32| {
+                let (x, y) = (F16.value(a), F16.value(b));
+                if $unordered { x.is_nan() | y.is_nan() | (x $op y) } else { !x.is_nan() & !y.is_nan() & (x $op y) }
+            }),
+            Type::Bf16 => row!(|a: u32, b: u32| {
+                let (x, y) = (BF16.value(a), BF16.value(b));
+                if $unordered { x.is_nan() | y.is_nan() | (x $op y) } else { !x.is_nan() & !y.is_nan() & (x $op y) }
+            }),
+            _ => return None,
+        })
+    };
+}
+
+fn compare(op: &str, kind: Type) -> Option<RowFn> {
+    let float = kind.float();
+    match op {
+        "eq" => comparisons!(kind, ==, false),
+        "ne" => comparisons!(kind, !=, false),
+        "lt" => comparisons!(kind, <, false),
+        "le" => comparisons!(kind, <=, false),
+        "gt" => comparisons!(kind, >, false),
+        "ge" => comparisons!(kind, >=, false),
+        "lo" if !float => comparisons!(kind, <, false),
+        "ls" if !float => comparisons!(kind, <=, false),
+        "hi" if !float => comparisons!(kind, >, false),
+        "hs" if !float => comparisons!(kind, >=, false),
+        "equ" if float => comparisons!(kind, ==, true),
+        "neu" if float => comparisons!(kind, !=, true),
+        "ltu" if float => comparisons!(kind, <, true),
+        "leu" if float => comparisons!(kind, <=, true),
+        "gtu" if float => comparisons!(kind, >, true),
+        "geu" if float => comparisons!(kind, >=, true),
+        "num" | "nan" => ordered(op == "num", kind),
+        _ => None,
+    }
+}
+
+fn ordered(num: bool, kind: Type) -> Option<RowFn> {
+    Some(match (kind, num) {
+        (Type::F32, true) => row!(|a: u32, b: u32| !f(a).is_nan() & !f(b).is_nan()),
+        (Type::F32, false) => row!(|a: u32, b: u32| f(a).is_nan() | f(b).is_nan()),
+        (Type::F64, true) => row!(|a: u64, b: u64| !g(a).is_nan() & !g(b).is_nan()),
+        (Type::F64, false) => row!(|a: u64, b: u64| g(a).is_nan() | g(b).is_nan()),
+        (Type::F16, true) => row!(|a: u32, b: u32| !F16.value(a).is_nan() & !F16.value(b).is_nan()),
+        (Type::F16, false) => row!(|a: u32, b: u32| F16.value(a).is_nan() | F16.value(b).is_nan()),
+        (Type::Bf16, true) => row!(|a: u32, b: u32| !BF16.value(a).is_nan() & !BF16.value(b).is_nan()),
+        (Type::Bf16, false) => row!(|a: u32, b: u32| BF16.value(a).is_nan() | BF16.value(b).is_nan()),
+        _ => return None,
+    })
+}

@@ -1,0 +1,601 @@
+//! Loads and stores: where an address leads, the fast way for rows that lie together, and the checks.
+
+use super::block::BlockState;
+use super::exec::lanes;
+use super::grid::Run;
+use super::regs::{LANES, Regs};
+use super::warp::Warp;
+use crate::vm::checks::FindingKind;
+use crate::vm::decode::code::{Access, Address, Class, Extend, Slot};
+use crate::vm::memory::{Allocation, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
+use crate::vm::ptx::Space;
+use crate::vm::races::Conflict;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Buffer and byte in it.
+    Global(usize, usize),
+    /// Byte of shared memory.
+    Shared(usize),
+    /// Byte of the thread's local memory.
+    Local(usize),
+    /// Byte of the entry's parameters.
+    Param(usize),
+    /// Nowhere; what is wrong has been reported.
+    Nowhere,
+}
+
+/// An access in progress: who makes it, and where in the code.
+#[derive(Clone, Copy)]
+pub(super) struct Site {
+    pub(super) place: (u32, u32),
+    pub(super) warp: u32,
+    pub(super) epoch: u32,
+    /// End of the frame's local memory.
+    pub(super) local_top: u32,
+}
+
+/// A loaded value as its register holds it.
+#[inline(always)]
+pub(super) fn extended(value: u64, size: u32, extend: Extend, bits: u32) -> u64 {
+    let shift = 64 - size * 8;
+    match extend {
+        Extend::Zero => value << shift >> shift,
+        Extend::Sign => {
+            let wide = ((value << shift) as i64 >> shift) as u64;
+            if bits >= 64 { wide } else { wide & ((1 << bits) - 1) }
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn put(regs: &mut Regs, slot: Slot, lane: usize, value: u64) {
+    match slot.class {
+        Class::Long => regs.r64[slot.index as usize][lane] = value,
+        _ => regs.r32[slot.index as usize][lane] = value as u32,
+    }
+}
+
+#[inline(always)]
+pub(super) fn get(regs: &Regs, slot: Slot, lane: usize) -> u64 {
+    match slot.class {
+        Class::Long => regs.r64[slot.index as usize][lane],
+        _ => u64::from(regs.r32[slot.index as usize][lane]),
+    }
+}
+
+#[inline(always)]
+pub(super) fn addresses(regs: &Regs, address: Address) -> [u64; LANES] {
+    match address.base.class {
+        Class::Long => regs.r64[address.base.index as usize].map(|a| a.wrapping_add_signed(address.offset)),
+        _ => regs.r32[address.base.index as usize].map(|a| u64::from(a.wrapping_add(address.offset as u32))),
+    }
+}
+
+/// The buffer that a whole row of 4-byte accesses lies in, lane `i` at word `first + i`; `None` when it does not.
+#[inline(always)]
+fn together<'m>(
+    run: &Run<'m>,
+    access: &Access,
+    at: &[u64; LANES],
+    active: u32,
+) -> Option<(usize, &'m Allocation, usize)> {
+    if active != u32::MAX
+        || access.size != 4
+        || access.count != 1
+        || !matches!(access.space, Space::Global | Space::Generic | Space::Const)
+    {
+        return None;
+    }
+    let base = at[0];
+    let mut apart = 0;
+    for (lane, &address) in at.iter().enumerate() {
+        apart |= address ^ base.wrapping_add(4 * lane as u64);
+    }
+    if apart != 0 || base & 3 != 0 {
+        return None;
+    }
+    let (slot, offset) = Memory::locate(base)?;
+    let allocation = run.memory.get(slot)?;
+    let fits = offset >= 0 && (offset as usize).checked_add(128).is_some_and(|end| end <= allocation.bytes);
+    fits.then_some((slot, allocation, offset as usize))
+}
+
+impl BlockState {
+    pub(super) fn site(&self, warp: &Warp, frame: u32, place: (u32, u32), run: &Run<'_>) -> Site {
+        let frame = &warp.frames[frame as usize];
+        let local_top = frame.local_base + run.program.functions[frame.function as usize].local_bytes;
+        Site { place, warp: warp.index, epoch: warp.epoch, local_top }
+    }
+
+    pub(super) fn load(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        frame: u32,
+        place: (u32, u32),
+        access: &Access,
+        active: u32,
+    ) {
+        let site = self.site(warp, frame, place, run);
+        let at = addresses(&warp.frames[frame as usize].regs, access.address);
+        if let Some((_, allocation, offset)) = together(run, access, &at, active) {
+            if run.options.checks {
+                for lane in 0..LANES {
+                    self.note_read(run, site, lane, allocation, offset + 4 * lane, 4, access.strong);
+                }
+            }
+            let mut row = [0; LANES];
+            for (to, word) in row.iter_mut().zip(&allocation.words[offset / 4..]) {
+                *to = word.load(Relaxed);
+            }
+            let slot = access.registers[0];
+            let regs = &mut warp.frames[frame as usize].regs;
+            match slot.class {
+                Class::Word => regs.r32[slot.index as usize] = row,
+                _ => regs.r64[slot.index as usize] = row.map(|w| extended(u64::from(w), 4, access.extend, access.bits)),
+            }
+            return;
+        }
+        for lane in lanes(active) {
+            let target = self.resolve(run, site, lane, access.space, at[lane], access.size * access.count, false);
+            for element in 0..access.count {
+                let value = self.read(run, warp, site, lane, target, element * access.size, access.size, access.strong);
+                let value = extended(value, access.size, access.extend, access.bits);
+                put(&mut warp.frames[frame as usize].regs, access.registers[element as usize], lane, value);
+            }
+        }
+    }
+
+    pub(super) fn store(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        frame: u32,
+        place: (u32, u32),
+        access: &Access,
+        active: u32,
+    ) {
+        let site = self.site(warp, frame, place, run);
+        let at = addresses(&warp.frames[frame as usize].regs, access.address);
+        let slot = access.registers[0];
+        if slot.class == Class::Word
+            && let Some((buffer, allocation, offset)) = together(run, access, &at, active)
+            && (allocation.protected.is_empty() || !run.options.checks)
+        {
+            let row = warp.frames[frame as usize].regs.r32[slot.index as usize];
+            if run.options.checks {
+                for (lane, value) in row.iter().enumerate() {
+                    self.note_write(
+                        run,
+                        site,
+                        lane,
+                        buffer,
+                        allocation,
+                        offset + 4 * lane,
+                        4,
+                        access.strong,
+                        u64::from(*value),
+                    );
+                }
+            }
+            for (value, word) in row.into_iter().zip(&allocation.words[offset / 4..]) {
+                word.store(value, Relaxed);
+            }
+            return;
+        }
+        for lane in lanes(active) {
+            let target = self.resolve(run, site, lane, access.space, at[lane], access.size * access.count, true);
+            for element in 0..access.count {
+                let value = get(&warp.frames[frame as usize].regs, access.registers[element as usize], lane);
+                self.write(run, warp, site, lane, target, element * access.size, access.size, access.strong, value);
+            }
+        }
+    }
+
+    /// Finds where an address leads, and reports it when that is nowhere.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn resolve(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        write: bool,
+    ) -> Target {
+        let window = |base: u64| (base..base + WINDOW).contains(&address);
+        let target = match space {
+            Space::Shared => self.resolve_shared(run, address, bytes),
+            Space::Local => resolve_local(site, address, bytes),
+            Space::Generic if window(SHARED_WINDOW) => self.resolve_shared(run, address - SHARED_WINDOW, bytes),
+            Space::Generic if window(LOCAL_WINDOW) => resolve_local(site, address - LOCAL_WINDOW, bytes),
+            Space::Generic | Space::Param if window(PARAM_WINDOW) => {
+                let at = (address - PARAM_WINDOW) as usize;
+                if !write && at + bytes as usize <= run.params.len() {
+                    Ok(Target::Param(at))
+                } else {
+                    Err(format!("byte {at} of the kernel's {} parameter bytes", run.params.len()))
+                }
+            }
+            _ => resolve_global(run, address, bytes),
+        };
+        let verb = if write { "writes" } else { "reads" };
+        match target {
+            Ok(_) if address % u64::from(bytes.next_power_of_two()) != 0 => {
+                let name = self.name_of(run, target.unwrap_or(Target::Nowhere), bytes);
+                let detail = || format!("{verb} {bytes} bytes at {name}, which is not aligned to {bytes}");
+                self.report(run, site.place, site.warp, lane as u32, FindingKind::Misaligned, detail);
+                self.fatal(run);
+                Target::Nowhere
+            }
+            Ok(target) => target,
+            Err(what) => {
+                self.report(run, site.place, site.warp, lane as u32, FindingKind::OutOfBounds, || {
+                    format!("{verb} {bytes} bytes at {what}")
+                });
+                self.fatal(run);
+                Target::Nowhere
+            }
+        }
+    }
+
+    /// A fault ends the launch when checks are off, as it does on a device; with checks on it goes on to find more.
+    fn fatal(&mut self, run: &Run<'_>) {
+        if !run.options.checks {
+            self.stopped = true;
+            run.abort.store(true, Relaxed);
+        }
+    }
+
+    fn resolve_shared(&self, run: &Run<'_>, address: u64, bytes: u32) -> Result<Target, String> {
+        let total = u64::from(run.program.shared_bytes + run.dynamic_shared);
+        let end = address.saturating_add(u64::from(bytes));
+        let mut nearest = None;
+        for variable in &run.program.shared {
+            let size = if variable.dynamic { run.dynamic_shared } else { variable.bytes };
+            let from = u64::from(variable.offset);
+            if address >= from && end <= from + u64::from(size) {
+                return Ok(Target::Shared(address as usize));
+            }
+            if address >= from {
+                nearest = Some((variable, size));
+            }
+        }
+        if !run.options.checks && end <= total {
+            return Ok(Target::Shared(address as usize));
+        }
+        Err(match nearest {
+            Some((variable, size)) => format!(
+                "shared `{}` byte {}, which has {size} bytes",
+                variable.name,
+                address - u64::from(variable.offset)
+            ),
+            None => format!("shared address {address:#x}, where no variable is"),
+        })
+    }
+
+    /// A target as a name and an index.
+    pub(super) fn name_of(&self, run: &Run<'_>, target: Target, bytes: u32) -> String {
+        match target {
+            Target::Global(slot, at) => {
+                let name = run.memory.get(slot).map_or("", |a| a.name.as_str());
+                element(name, at, bytes)
+            }
+            Target::Shared(at) => {
+                let variable = run.program.shared.iter().rev().find(|v| v.offset as usize <= at);
+                variable
+                    .map_or_else(String::new, |v| format!("shared {}", element(&v.name, at - v.offset as usize, bytes)))
+            }
+            Target::Local(at) => format!("local memory byte {at}"),
+            Target::Param(at) => format!("parameter byte {at}"),
+            Target::Nowhere => String::from("an unknown address"),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn read(
+        &mut self,
+        run: &Run<'_>,
+        warp: &Warp,
+        site: Site,
+        lane: usize,
+        target: Target,
+        offset: u32,
+        size: u32,
+        strong: bool,
+    ) -> u64 {
+        match target {
+            Target::Global(slot, at) => {
+                let at = at + offset as usize;
+                let Some(allocation) = run.memory.get(slot) else { return 0 };
+                if run.options.checks {
+                    self.note_read(run, site, lane, allocation, at, size, strong);
+                }
+                allocation.read(at, size)
+            }
+            Target::Shared(at) => {
+                let at = at + offset as usize;
+                if run.options.checks {
+                    self.note_shared_read(run, site, lane, at, size, strong);
+                }
+                slice_read(|i| self.shared[i], at, size)
+            }
+            Target::Local(at) => {
+                let at = at + offset as usize;
+                if run.options.checks {
+                    let missing = (at..at + size as usize).find(|b| warp.local.set[b / 4][lane] >> (b % 4) & 1 == 0);
+                    if let Some(byte) = missing {
+                        let detail = || {
+                            format!(
+                                "reads {size} bytes of local memory at byte {at}, of which byte {byte} holds nothing yet"
+                            )
+                        };
+                        self.report(run, site.place, site.warp, lane as u32, FindingKind::Uninitialized, detail);
+                    }
+                }
+                slice_read(|i| warp.local.words[i][lane], at, size)
+            }
+            Target::Param(at) => {
+                let at = at + offset as usize;
+                let mut bytes = [0; 8];
+                if let Some(from) = run.params.get(at..at + size as usize) {
+                    bytes[..from.len()].copy_from_slice(from);
+                }
+                u64::from_le_bytes(bytes)
+            }
+            Target::Nowhere => 0,
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn write(
+        &mut self,
+        run: &Run<'_>,
+        warp: &mut Warp,
+        site: Site,
+        lane: usize,
+        target: Target,
+        offset: u32,
+        size: u32,
+        strong: bool,
+        value: u64,
+    ) {
+        match target {
+            Target::Global(slot, at) => {
+                let at = at + offset as usize;
+                let Some(allocation) = run.memory.get(slot) else { return };
+                if run.options.checks && !self.note_write(run, site, lane, slot, allocation, at, size, strong, value) {
+                    return;
+                }
+                allocation.write(at, size, value);
+            }
+            Target::Shared(at) => {
+                let at = at + offset as usize;
+                if run.options.checks {
+                    self.note_shared_write(run, site, lane, at, size, strong, value);
+                }
+                let shared = &mut self.shared;
+                slice_write(|i, mask, bits| shared[i] = shared[i] & !mask | bits & mask, at, size, value);
+            }
+            Target::Local(at) => {
+                let at = at + offset as usize;
+                for byte in at..at + size as usize {
+                    warp.local.set[byte / 4][lane] |= 1 << (byte % 4);
+                }
+                let words = &mut warp.local.words;
+                slice_write(|i, mask, bits| words[i][lane] = words[i][lane] & !mask | bits & mask, at, size, value);
+            }
+            Target::Param(_) | Target::Nowhere => {}
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn note_read(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        allocation: &Allocation,
+        at: usize,
+        size: u32,
+        strong: bool,
+    ) {
+        if !allocation.is_set(at, size) {
+            let name = element(&allocation.name, at, size);
+            let detail = || format!("reads {size} bytes at {name}, which hold nothing yet");
+            self.report(run, site.place, site.warp, lane as u32, FindingKind::Uninitialized, detail);
+        }
+        let cells = allocation.cells.get_or_init(|| crate::vm::races::Cells::new(allocation.words.len()));
+        let who = self.who(run, site.epoch);
+        for (word, bytes) in covered(at, size) {
+            let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
+            if let Some(conflict) = cells.read(word, stamp) {
+                self.race(run, site, lane, conflict, "reads", "written", || element(&allocation.name, at, size));
+            }
+        }
+    }
+
+    /// Checks and notes a write; `false` when the memory is read-only.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn note_write(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        _slot: usize,
+        allocation: &Allocation,
+        at: usize,
+        size: u32,
+        strong: bool,
+        value: u64,
+    ) -> bool {
+        if allocation.protected.iter().any(|&(from, to)| at < to && at + size as usize > from) {
+            let name = element(&allocation.name, at, size);
+            let detail = || format!("writes {size} bytes at {name}, which is read-only");
+            self.report(run, site.place, site.warp, lane as u32, FindingKind::ReadOnly, detail);
+            return false;
+        }
+        allocation.mark_set(at, size);
+        let cells = allocation.cells.get_or_init(|| crate::vm::races::Cells::new(allocation.words.len()));
+        let who = self.who(run, site.epoch);
+        for (word, bytes) in covered(at, size) {
+            let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
+            let (written, read) = cells.write(word, stamp);
+            if let Some(conflict) = written {
+                // Lanes of one warp that store the same value are one store.
+                let same = matches!(conflict, Conflict::Thread(Some(other)) if other / 32 == site.warp)
+                    && allocation.read(at, size) == value;
+                if !same {
+                    self.race(run, site, lane, conflict, "writes", "written", || element(&allocation.name, at, size));
+                }
+            }
+            if let Some(conflict) = read {
+                self.race(run, site, lane, conflict, "writes", "read", || element(&allocation.name, at, size));
+            }
+        }
+        true
+    }
+
+    fn note_shared_read(&mut self, run: &Run<'_>, site: Site, lane: usize, at: usize, size: u32, strong: bool) {
+        let missing = (at..at + size as usize).any(|b| self.shared_set[b / 32] >> (b % 32) & 1 == 0);
+        if missing {
+            let name = self.name_of(run, Target::Shared(at), size);
+            let detail = || format!("reads {size} bytes at {name}, which hold nothing yet");
+            self.report(run, site.place, site.warp, lane as u32, FindingKind::Uninitialized, detail);
+        }
+        let who = self.who(run, site.epoch);
+        for (word, bytes) in covered(at, size) {
+            let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
+            if let Some(conflict) = self.shared_cells.read(word, stamp) {
+                let name = self.name_of(run, Target::Shared(at), size);
+                self.race(run, site, lane, conflict, "reads", "written", || name);
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn note_shared_write(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        at: usize,
+        size: u32,
+        strong: bool,
+        value: u64,
+    ) {
+        for byte in at..at + size as usize {
+            self.shared_set[byte / 32] |= 1 << (byte % 32);
+        }
+        let who = self.who(run, site.epoch);
+        for (word, bytes) in covered(at, size) {
+            let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
+            let (written, read) = self.shared_cells.write(word, stamp);
+            if let Some(conflict) = written {
+                let same = matches!(conflict, Conflict::Thread(Some(other)) if other / 32 == site.warp)
+                    && slice_read(|i| self.shared[i], at, size) == value;
+                if !same {
+                    let name = self.name_of(run, Target::Shared(at), size);
+                    self.race(run, site, lane, conflict, "writes", "written", || name);
+                }
+            }
+            if let Some(conflict) = read {
+                let name = self.name_of(run, Target::Shared(at), size);
+                self.race(run, site, lane, conflict, "writes", "read", || name);
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn race(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        lane: usize,
+        conflict: Conflict,
+        verb: &str,
+        earlier: &str,
+        name: impl FnOnce() -> String,
+    ) {
+        let other = match conflict {
+            // Fences and atomics may order blocks in ways that stamps do not see.
+            Conflict::Block if self.fenced => return,
+            Conflict::Block => "another block".to_owned(),
+            Conflict::Thread(Some(thread)) => format!("thread {thread} of the block"),
+            Conflict::Thread(None) => "other threads of the block".to_owned(),
+        };
+        let detail = || format!("{verb} {}, which {other} has {earlier} with no barrier between", name());
+        self.report(run, site.place, site.warp, lane as u32, FindingKind::Race, detail);
+    }
+}
+
+/// `name[index] (byte b)`.
+fn element(name: &str, at: usize, bytes: u32) -> String {
+    format!("`{name}` byte {at} (element {} of {bytes} bytes)", at / bytes.max(1) as usize)
+}
+
+/// Words that an access covers, each with the bytes of it as bits.
+#[inline(always)]
+fn covered(at: usize, size: u32) -> impl Iterator<Item = (usize, u64)> {
+    let word = at / 4;
+    let bits = if size < 4 { ((1 << size) - 1) << (at % 4) } else { 15 };
+    (0..size.div_ceil(4) as usize).map(move |i| (word + i, bits))
+}
+
+fn resolve_global(run: &Run<'_>, address: u64, bytes: u32) -> Result<Target, String> {
+    let Some((slot, offset)) = Memory::locate(address) else {
+        return Err(format!("address {address:#x}, which belongs to no buffer"));
+    };
+    let Some(allocation) = run.memory.get(slot) else {
+        return Err(format!("address {address:#x}, which belongs to no buffer"));
+    };
+    let end = offset.wrapping_add(i64::from(bytes));
+    if offset < 0 || end as u64 > allocation.bytes as u64 {
+        return Err(format!(
+            "`{}` byte {offset} (element {} of {bytes} bytes), which has {} bytes",
+            allocation.name,
+            offset.div_euclid(i64::from(bytes)),
+            allocation.bytes
+        ));
+    }
+    Ok(Target::Global(slot, offset as usize))
+}
+
+fn resolve_local(site: Site, address: u64, bytes: u32) -> Result<Target, String> {
+    if address.saturating_add(u64::from(bytes)) <= u64::from(site.local_top) {
+        return Ok(Target::Local(address as usize));
+    }
+    Err(format!("local memory byte {address}, of which the thread has {}", site.local_top))
+}
+
+/// An aligned element of a memory of words.
+#[inline(always)]
+pub(super) fn slice_read(word: impl Fn(usize) -> u32, at: usize, size: u32) -> u64 {
+    match size {
+        8 => u64::from(word(at / 4)) | u64::from(word(at / 4 + 1)) << 32,
+        4 => u64::from(word(at / 4)),
+        2 => u64::from(word(at / 4) >> (at % 4 * 8) & 0xFFFF),
+        _ => u64::from(word(at / 4) >> (at % 4 * 8) & 0xFF),
+    }
+}
+
+/// Writes an aligned element through `put(word, mask, bits)`.
+#[inline(always)]
+pub(super) fn slice_write(mut put: impl FnMut(usize, u32, u32), at: usize, size: u32, value: u64) {
+    match size {
+        8 => {
+            put(at / 4, u32::MAX, value as u32);
+            put(at / 4 + 1, u32::MAX, (value >> 32) as u32);
+        }
+        4 => put(at / 4, u32::MAX, value as u32),
+        _ => {
+            let shift = at % 4 * 8;
+            let mask = (if size == 2 { 0xFFFF_u32 } else { 0xFF }) << shift;
+            put(at / 4, mask, (value as u32) << shift);
+        }
+    }
+}
