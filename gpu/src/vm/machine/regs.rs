@@ -8,6 +8,7 @@ pub(crate) const LANES: usize = 32;
 
 /// Modifiers that a row function may need at run time.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Mods {
     /// Rounding of the result.
     pub(crate) rounding: super::super::arith::Rounding,
