@@ -224,6 +224,7 @@ fn floats() {
             ("min.f32 %d, %a, %b;", [NAN, f(1.0), 0], f(1.0)),
             ("max.f32 %d, %a, %b;", [f(-0.0), f(0.0), 0], f(0.0)),
             ("min.f32 %d, %a, %b;", [f(0.0), f(-0.0), 0], f(-0.0)),
+            ("min.f32 %d, %a, %b, %c;", [f(3.0), f(1.0), f(2.0)], f(1.0)),
             ("max.NaN.f32 %d, %a, %b;", [NAN, f(1.0), 0], NAN),
             ("neg.f32 %d, %a;", [f(1.0), 0, 0], f(-1.0)),
             ("abs.f32 %d, %a;", [f(-1.0), 0, 0], f(1.0)),
@@ -403,11 +404,14 @@ fn memory_forms() {
         mov.u64 %SP, depot; cvta.local.u64 %SP, %SP; st.u32 [%SP+8], %r1; ld.u32 %r8, [%SP+8];
         mov.u64 %rd5, s; cvta.shared.u64 %rd5, %rd5; add.s64 %rd5, %rd5, %rd2; st.u32 [%rd5], %r1; ld.u32 %r9, [%rd5];
         add.s32 %r10, %r2, %r5; add.s32 %r10, %r10, %r6; add.s32 %r10, %r10, %r7; add.s32 %r10, %r10, %r8; add.s32 %r10, %r10, %r9;
+        bar.sync 0; mov.u64 %rd6, s; add.s64 %rd6, %rd6, 496;
+        setp.eq.u32 %p1, %r1, 0; @%p1 cp.async.cg.shared.global [%rd6], [%rd1], 16; cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;
+        ld.shared.u32 %r2, [%rd6+12]; add.s32 %r10, %r10, %r2;
         bar.sync 0; st.global.u32 [%rd3], %r10; ret; }}"
     );
     let found = words(&text, 64);
     for i in 0..64_u32 {
-        assert_eq!(found[i as usize], 4 + 7 + 1 + 30 + 2 * i, "thread {i}");
+        assert_eq!(found[i as usize], 4 + 7 + 1 + 30 + 3 + 2 * i, "thread {i}");
     }
 }
 

@@ -192,6 +192,8 @@ impl Decoder<'_> {
         let count = match name {
             "fma" | "mad" => 3,
             "abs" | "neg" => 1,
+            // The three-operand forms of the newest targets: two in a row.
+            "min" | "max" if kind == Type::F32 && self.now.operands.len() == 4 => 3,
             _ => 2,
         };
         self.arity(1 + count)?;
@@ -240,7 +242,11 @@ impl Decoder<'_> {
             ("max", _) => formats!(kind, |t, a, b, _c, m| extreme(t, a, b, true, m)),
             _ => return Err(self.unsupported("this operation does not exist for its type")),
         };
-        if matches!(name, "neg" | "abs") {
+        if matches!(name, "min" | "max") && count == 3 {
+            let first = self.scratch(d.class);
+            self.alu(f, m, first, &sources[..2]);
+            self.alu(f, m, d, &[first, sources[2]]);
+        } else if matches!(name, "neg" | "abs") {
             self.moves(f, d, &sources);
         } else {
             self.alu(f, m, d, &sources);
