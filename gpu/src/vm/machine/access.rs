@@ -67,10 +67,20 @@ pub(super) fn get(regs: &Regs, slot: Slot, lane: usize) -> u64 {
 
 #[inline(always)]
 pub(super) fn addresses(regs: &Regs, address: Address) -> [u64; LANES] {
+    let mut row = [0; LANES];
     match address.base.class {
-        Class::Long => regs.r64[address.base.index as usize].map(|a| a.wrapping_add_signed(address.offset)),
-        _ => regs.r32[address.base.index as usize].map(|a| u64::from(a.wrapping_add(address.offset as u32))),
+        Class::Long => {
+            for (to, base) in row.iter_mut().zip(&regs.r64[address.base.index as usize]) {
+                *to = base.wrapping_add_signed(address.offset);
+            }
+        }
+        _ => {
+            for (to, base) in row.iter_mut().zip(&regs.r32[address.base.index as usize]) {
+                *to = u64::from(base.wrapping_add(address.offset as u32));
+            }
+        }
     }
+    row
 }
 
 /// The buffer that a whole row of 4-byte accesses lies in, lane `i` at word `first + i`; `None` when it does not.
