@@ -99,10 +99,10 @@ fn deep_nesting_is_no_recursion() {
     body(&format!("{}{}", "{".repeat(50_000), "}".repeat(50_000))).unwrap();
     body(&"@%p1 bra L;\nadd.s32 %r1, %r1, 1;\n".repeat(20_000).replace('L', "M")).unwrap_err();
     // Loops in loops in loops.
-    let labels: String = (0..3000).map(|i| format!("L{i}:\n")).collect();
-    let back: String = (0..3000).rev().map(|i| format!("@%p1 bra L{i};\n")).collect();
+    let labels = (0..3000).map(|i| format!("L{i}:\n")).collect::<Vec<_>>().concat();
+    let back = (0..3000).rev().map(|i| format!("@%p1 bra L{i};\n")).collect::<Vec<_>>().concat();
     body(&format!("{labels}{back}")).unwrap();
-    let pairs: String = (0..3000).map(|i| format!("M{i}: add.s32 %r1, %r1, 1;\n")).collect();
+    let pairs = (0..3000).map(|i| format!("M{i}: add.s32 %r1, %r1, 1;\n")).collect::<Vec<_>>().concat();
     body(&format!("{pairs}{}", back.replace('L', "M"))).unwrap();
 }
 
@@ -114,7 +114,7 @@ fn the_table_of_instructions_is_complete() {
             assert!(!error.message.contains("does not know this instruction"), "{name}: {error}");
         }
     }
-    for name in ["tex", "wmma", "mma", "cp", "suld", "bogus", "multimem", "mapa", "ldmatrix"] {
+    for name in ["tex", "wmma", "mma", "suld", "bogus", "multimem", "mapa", "ldmatrix"] {
         assert!(
             body(&format!("{name}.b32 0;")).unwrap_err().message.contains("does not know this instruction"),
             "{name}"

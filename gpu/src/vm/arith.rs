@@ -91,7 +91,7 @@ impl Format {
         let rest = if value.is_sign_negative() { -rest } else { rest };
         let bias = (1 << (self.exponent - 1)) - 1;
         let least = 1 - bias;
-        let exponent = (((magnitude.to_bits() >> 52) as i32) - 1023).max(least);
+        let mut exponent = (((magnitude.to_bits() >> 52) as i32) - 1023).max(least);
         let ulp = exponent - (self.precision as i32 - 1);
         let scaled = scale(magnitude, -ulp);
         let mut whole = scaled.floor();
@@ -99,7 +99,12 @@ impl Format {
         let mut rest = rest;
         if cut == 0.0 && rest < 0.0 {
             // Just below a representable value.
-            if whole > 0.0 {
+            if whole == 2f64.powi(self.precision as i32 - 1) && exponent > least {
+                // Below a power of two the places are half as wide.
+                exponent -= 1;
+                whole = 2f64.powi(self.precision as i32) - 1.0;
+                cut = 1.0;
+            } else if whole > 0.0 {
                 whole -= 1.0;
                 cut = 1.0;
             } else {

@@ -81,6 +81,7 @@ pub struct FunctionCoverage {
 
 /// Coverage of one basic block.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct BlockCoverage {
     /// PTX line of its first instruction.
     pub line: u32,

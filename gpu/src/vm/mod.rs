@@ -13,6 +13,10 @@
 //! | `memory`, `races` | buffers with identity; who touched which word |
 //! | `checks`, `coverage` | what is reported |
 
+// The loops over lanes become vector code only where everything in them is inlined, and decoders are long flat tables.
+// Masks are masks, and predicates combine without branches.
+#![allow(clippy::inline_always, clippy::too_many_lines, clippy::verbose_bit_mask, clippy::needless_bitwise_bool)]
+
 pub(crate) mod arith;
 mod bits;
 mod checks;
@@ -72,6 +76,7 @@ pub struct LaunchReport {
 
 #[derive(Debug)]
 struct Loaded {
+    name: String,
     program: Arc<Program>,
     globals: Vec<u64>,
     counters: Counters,
@@ -109,7 +114,7 @@ impl Machine {
     /// # Errors
     /// The first thing wrong with the text, with its line; instructions that the machine does not know are named with their kernel.
     pub fn load(&mut self, name: &str, text: &str) -> Result<LoadedModule, TextError> {
-        let program = decode::load(name, text)?;
+        let program = decode::load(text)?;
         let mut slots = Vec::new();
         for global in &program.globals {
             let slot =
@@ -135,8 +140,13 @@ impl Machine {
         }
         let counters = Counters::new(&program);
         let globals = slots.into_iter().map(Memory::address).collect();
-        self.modules.push(Loaded { program: Arc::new(program), globals, counters });
+        self.modules.push(Loaded { name: name.to_owned(), program: Arc::new(program), globals, counters });
         Ok(LoadedModule(self.modules.len() - 1))
+    }
+
+    /// The name that a module was loaded under.
+    pub fn name(&self, module: LoadedModule) -> Option<&str> {
+        self.modules.get(module.0).map(|m| m.name.as_str())
     }
 
     /// Names of a module's entry points, in the order of the text.
@@ -262,7 +272,7 @@ impl Machine {
         if dynamic_shared > 227 << 10 {
             return refuse(format!("{dynamic_shared} bytes of dynamic shared memory are more than a block can have"));
         }
-        if self.launches % races::MAX_LAUNCHES == 0 {
+        if self.launches.is_multiple_of(races::MAX_LAUNCHES) {
             self.memory.forget_races();
         }
         let stamp = self.launches % races::MAX_LAUNCHES + 1;

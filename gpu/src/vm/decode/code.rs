@@ -353,7 +353,6 @@ pub(crate) struct GlobalVariable {
 /// A decoded module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
-    pub(crate) name: String,
     pub(crate) functions: Vec<Code>,
     pub(crate) globals: Vec<GlobalVariable>,
     pub(crate) shared: Vec<SharedVariable>,

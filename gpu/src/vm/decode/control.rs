@@ -21,21 +21,26 @@ impl Decoder<'_> {
 
     /// Instructions that begin a basic block.
     pub(super) fn leaders(&self) -> Decoded<HashSet<u32>> {
-        let mut leaders: HashSet<u32> = self.function.labels.values().copied().collect();
-        leaders.insert(0);
+        // Only labels that something branches to: debug information puts one before nearly every instruction.
+        let mut leaders = HashSet::from([0]);
         for (at, instruction) in self.function.body.iter().enumerate() {
             let base = instruction.opcode.split('.').next().unwrap_or("");
             if matches!(base, "bra" | "brx" | "call" | "ret" | "exit" | "trap") {
                 leaders.insert(at as u32 + 1);
             }
+            let lists = (base == "brx").then(|| instruction.operands.get(1)).flatten();
+            if let Some(Operand::Name(list, _)) = lists {
+                let names = self.function.branch_targets.get(list).into_iter().flatten();
+                leaders.extend(names.filter_map(|name| self.label(name, instruction.scope)));
+            }
             if base == "bra"
                 && let Some(Operand::Name(name, _)) = instruction.operands.first()
-                && self.label(name, instruction.scope).is_none()
             {
-                return Err(TextError::new(
-                    instruction.line,
-                    format!("label `{name}` is not defined in `{}`", self.function.name),
-                ));
+                let Some(target) = self.label(name, instruction.scope) else {
+                    let message = format!("label `{name}` is not defined in `{}`", self.function.name);
+                    return Err(TextError::new(instruction.line, message));
+                };
+                leaders.insert(target);
             }
         }
         Ok(leaders)

@@ -93,7 +93,9 @@ fn order(blocks: &[Block]) -> Vec<u32> {
             }
             // The header: the member that is entered from outside, the earliest in the text if there are several.
             ticket += 1;
-            component.iter().for_each(|&m| search.level[m as usize] = ticket);
+            for &m in &component {
+                search.level[m as usize] = ticket;
+            }
             let outside = |m: &u32| predecessors[*m as usize].iter().any(|&p| search.level[p as usize] != ticket);
             let first = component.iter().copied().filter(outside).min().or_else(|| component.iter().min().copied());
             stack.push((component, first, depth + 1));

@@ -238,6 +238,45 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// A cache policy: a number that nothing looks at.
+    pub(super) fn createpolicy(&mut self) -> Decoded {
+        self.used.fill(true);
+        let d = self.destination(0, Type::B64)?;
+        let zero = self.long(0);
+        self.moves(row!(|a: u64| a), d, &[zero]);
+        Ok(())
+    }
+
+    /// `cp.async`, which may complete at once as far as the ISA goes.
+    pub(super) fn copy_async(&mut self) -> Decoded {
+        if !self.has("async") || self.parts.contains(&"bulk") || self.parts.contains(&"mbarrier") {
+            return Err(self.unsupported("only cp.async between global and shared memory is known"));
+        }
+        if self.one_of(&["commit_group", "wait_group", "wait_all"]).is_some() {
+            return self.no_effect();
+        }
+        for part in ["shared", "shared::cta", "global", "L2::cache_hint"] {
+            self.has(part);
+        }
+        self.ordering();
+        let Operand::Int(bytes @ (4 | 8 | 16)) = self.operand(2)? else {
+            return Err(self.unsupported("it copies 4, 8 or 16 bytes"));
+        };
+        if self.now.operands.len() > 3 {
+            return Err(self.unsupported("zero filling and cache policies of cp.async are not known"));
+        }
+        let count = (*bytes / 4) as u32;
+        let registers: [Slot; 4] = std::array::from_fn(|_| self.scratch(Class::Word));
+        for (load, at, space) in [(true, 1, Space::Global), (false, 0, Space::Shared)] {
+            let address = self.memory_address(at, space)?;
+            self.reads.push(address.base);
+            let access =
+                Access { space, address, size: 4, count, registers, bits: 32, extend: Extend::Zero, strong: false };
+            self.push(if load { Kind::Load(Box::new(access)) } else { Kind::Store(Box::new(access)) });
+        }
+        Ok(())
+    }
+
     pub(super) fn cvta(&mut self) -> Decoded {
         let to = self.has("to");
         let space = self.space();

@@ -2,6 +2,7 @@
 //! either understood whole (each of its dotted parts accounted for) or an error.
 
 pub(crate) mod code;
+mod compare;
 mod control;
 mod convert;
 mod floats;
@@ -9,7 +10,9 @@ mod flow;
 mod integers;
 mod layout;
 mod memory;
+mod moves;
 mod operands;
+mod products;
 mod select;
 pub use select::SUPPORTED;
 mod sync;
@@ -20,12 +23,12 @@ use code::{Class, Code, Kind, NO_SLOT, Op, Program, Slot, Special};
 use std::collections::HashMap;
 
 /// Parses and decodes a PTX text.
-pub(crate) fn load(name: &str, text: &str) -> Result<Program, TextError> {
-    decode(name, &ptx::parse(text)?)
+pub(crate) fn load(text: &str) -> Result<Program, TextError> {
+    decode(&ptx::parse(text)?)
 }
 
-fn decode(name: &str, module: &ptx::Module) -> Result<Program, TextError> {
-    let mut program = Program { name: name.to_owned(), files: module.files.clone(), ..Program::default() };
+fn decode(module: &ptx::Module) -> Result<Program, TextError> {
+    let mut program = Program { files: module.files.clone(), ..Program::default() };
     let symbols = layout::layout(module, &mut program)?;
     for function in &module.functions {
         if function.declared_only {

@@ -11,6 +11,7 @@ pub const SUPPORTED: &[(&str, &str)] = &[
     ("add", "u16 s16 u32 s32 u64 s64, sat (s32), cc; f16 f16x2 bf16 bf16x2 f32 f64, rn rz rm rp, ftz, sat"),
     ("addc", "u32 s32 u64 s64, cc"),
     ("and", "pred b16 b32 b64"),
+    ("applypriority", "no effect"),
     (
         "atom",
         "global shared generic: and or xor exch cas add inc dec min max; b16 b32 b64 u32 s32 u64 s64 f16 f16x2 bf16 bf16x2 f32 f64",
@@ -29,6 +30,8 @@ pub const SUPPORTED: &[(&str, &str)] = &[
     ("cnot", "b16 b32 b64"),
     ("copysign", "f32 f64"),
     ("cos", "approx f32, ftz"),
+    ("cp", "async from global to shared of 4, 8 or 16 bytes, done at once; commit_group wait_group wait_all"),
+    ("createpolicy", "fractional range: policies have no effect"),
     ("cvt", "between all integer types, f16 bf16 f32 f64 and packed halves; rni rzi rmi rpi rn rz rm rp rna, ftz, sat"),
     ("cvta", "global shared local const param, to"),
     ("discard", "no effect"),
@@ -39,6 +42,7 @@ pub const SUPPORTED: &[(&str, &str)] = &[
     ("fence", "sc acq_rel, any scope"),
     ("fma", "f16 f16x2 bf16 bf16x2 f32 f64, rn rz rm rp, ftz, sat, relu"),
     ("fns", "b32"),
+    ("griddepcontrol", "no effect: launches run one after another"),
     ("isspacep", "global shared local const param"),
     ("ld", "global shared local const param generic, v2 v4, nc, cache and eviction hints, volatile relaxed acquire"),
     ("ldu", "global"),
@@ -126,7 +130,11 @@ impl Decoder<'_> {
             "fence" | "membar" => self.fence(),
             "shfl" | "vote" | "match" | "redux" => self.collective(),
             "activemask" => self.activemask(),
-            "nanosleep" | "pmevent" | "prefetch" | "prefetchu" | "discard" => self.no_effect(),
+            "nanosleep" | "pmevent" | "prefetch" | "prefetchu" | "discard" | "applypriority" | "griddepcontrol" => {
+                self.no_effect()
+            }
+            "createpolicy" => self.createpolicy(),
+            "cp" => self.copy_async(),
             _ => Err(self.unsupported("the machine does not know this instruction")),
         }
     }

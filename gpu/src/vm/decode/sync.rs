@@ -81,6 +81,7 @@ impl Decoder<'_> {
     }
 
     /// Hints and waits: their operands are understood but change nothing.
+    #[allow(clippy::unnecessary_wraps)] // As the other decoders.
     pub(super) fn no_effect(&mut self) -> Decoded {
         self.used.fill(true);
         self.push(Kind::Nop);

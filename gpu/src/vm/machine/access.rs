@@ -9,7 +9,6 @@ use crate::vm::checks::FindingKind;
 use crate::vm::decode::code::{Access, Address, Class, Extend, Slot};
 use crate::vm::memory::{Allocation, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::vm::ptx::Space;
-use crate::vm::races::Conflict;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Where an access goes.
@@ -68,10 +67,20 @@ pub(super) fn get(regs: &Regs, slot: Slot, lane: usize) -> u64 {
 
 #[inline(always)]
 pub(super) fn addresses(regs: &Regs, address: Address) -> [u64; LANES] {
+    let mut row = [0; LANES];
     match address.base.class {
-        Class::Long => regs.r64[address.base.index as usize].map(|a| a.wrapping_add_signed(address.offset)),
-        _ => regs.r32[address.base.index as usize].map(|a| u64::from(a.wrapping_add(address.offset as u32))),
+        Class::Long => {
+            for (to, base) in row.iter_mut().zip(&regs.r64[address.base.index as usize]) {
+                *to = base.wrapping_add_signed(address.offset);
+            }
+        }
+        _ => {
+            for (to, base) in row.iter_mut().zip(&regs.r32[address.base.index as usize]) {
+                *to = u64::from(base.wrapping_add(address.offset as u32));
+            }
+        }
     }
+    row
 }
 
 /// The buffer that a whole row of 4-byte accesses lies in, lane `i` at word `first + i`; `None` when it does not.
@@ -104,7 +113,7 @@ fn together<'m>(
 }
 
 impl BlockState {
-    pub(super) fn site(&self, warp: &Warp, frame: u32, place: (u32, u32), run: &Run<'_>) -> Site {
+    pub(super) fn site(warp: &Warp, frame: u32, place: (u32, u32), run: &Run<'_>) -> Site {
         let frame = &warp.frames[frame as usize];
         let local_top = frame.local_base + run.program.functions[frame.function as usize].local_bytes;
         Site { place, warp: warp.index, epoch: warp.epoch, local_top }
@@ -119,7 +128,7 @@ impl BlockState {
         access: &Access,
         active: u32,
     ) {
-        let site = self.site(warp, frame, place, run);
+        let site = Self::site(warp, frame, place, run);
         let at = addresses(&warp.frames[frame as usize].regs, access.address);
         if let Some((_, allocation, offset)) = together(run, access, &at, active) {
             if run.options.checks {
@@ -158,7 +167,7 @@ impl BlockState {
         access: &Access,
         active: u32,
     ) {
-        let site = self.site(warp, frame, place, run);
+        let site = Self::site(warp, frame, place, run);
         let at = addresses(&warp.frames[frame as usize].regs, access.address);
         let slot = access.registers[0];
         if slot.class == Class::Word
@@ -209,9 +218,9 @@ impl BlockState {
     ) -> Target {
         let window = |base: u64| (base..base + WINDOW).contains(&address);
         let target = match space {
-            Space::Shared => self.resolve_shared(run, address, bytes),
+            Space::Shared => Self::resolve_shared(run, address, bytes),
             Space::Local => resolve_local(site, address, bytes),
-            Space::Generic if window(SHARED_WINDOW) => self.resolve_shared(run, address - SHARED_WINDOW, bytes),
+            Space::Generic if window(SHARED_WINDOW) => Self::resolve_shared(run, address - SHARED_WINDOW, bytes),
             Space::Generic if window(LOCAL_WINDOW) => resolve_local(site, address - LOCAL_WINDOW, bytes),
             Space::Generic | Space::Param if window(PARAM_WINDOW) => {
                 let at = (address - PARAM_WINDOW) as usize;
@@ -225,8 +234,8 @@ impl BlockState {
         };
         let verb = if write { "writes" } else { "reads" };
         match target {
-            Ok(_) if address % u64::from(bytes.next_power_of_two()) != 0 => {
-                let name = self.name_of(run, target.unwrap_or(Target::Nowhere), bytes);
+            Ok(_) if !address.is_multiple_of(u64::from(bytes.next_power_of_two())) => {
+                let name = Self::name_of(run, target.unwrap_or(Target::Nowhere), bytes);
                 let detail = || format!("{verb} {bytes} bytes at {name}, which is not aligned to {bytes}");
                 self.report(run, site.place, site.warp, lane as u32, FindingKind::Misaligned, detail);
                 self.fatal(run);
@@ -251,7 +260,7 @@ impl BlockState {
         }
     }
 
-    fn resolve_shared(&self, run: &Run<'_>, address: u64, bytes: u32) -> Result<Target, String> {
+    fn resolve_shared(run: &Run<'_>, address: u64, bytes: u32) -> Result<Target, String> {
         let total = u64::from(run.program.shared_bytes + run.dynamic_shared);
         let end = address.saturating_add(u64::from(bytes));
         let mut nearest = None;
@@ -279,7 +288,7 @@ impl BlockState {
     }
 
     /// A target as a name and an index.
-    pub(super) fn name_of(&self, run: &Run<'_>, target: Target, bytes: u32) -> String {
+    pub(super) fn name_of(run: &Run<'_>, target: Target, bytes: u32) -> String {
         match target {
             Target::Global(slot, at) => {
                 let name = run.memory.get(slot).map_or("", |a| a.name.as_str());
@@ -392,158 +401,11 @@ impl BlockState {
             Target::Param(_) | Target::Nowhere => {}
         }
     }
-
-    #[allow(clippy::too_many_arguments)]
-    fn note_read(
-        &mut self,
-        run: &Run<'_>,
-        site: Site,
-        lane: usize,
-        allocation: &Allocation,
-        at: usize,
-        size: u32,
-        strong: bool,
-    ) {
-        if !allocation.is_set(at, size) {
-            let name = element(&allocation.name, at, size);
-            let detail = || format!("reads {size} bytes at {name}, which hold nothing yet");
-            self.report(run, site.place, site.warp, lane as u32, FindingKind::Uninitialized, detail);
-        }
-        let cells = allocation.cells.get_or_init(|| crate::vm::races::Cells::new(allocation.words.len()));
-        let who = self.who(run, site.epoch);
-        for (word, bytes) in covered(at, size) {
-            let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
-            if let Some(conflict) = cells.read(word, stamp) {
-                self.race(run, site, lane, conflict, "reads", "written", || element(&allocation.name, at, size));
-            }
-        }
-    }
-
-    /// Checks and notes a write; `false` when the memory is read-only.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn note_write(
-        &mut self,
-        run: &Run<'_>,
-        site: Site,
-        lane: usize,
-        _slot: usize,
-        allocation: &Allocation,
-        at: usize,
-        size: u32,
-        strong: bool,
-        value: u64,
-    ) -> bool {
-        if allocation.protected.iter().any(|&(from, to)| at < to && at + size as usize > from) {
-            let name = element(&allocation.name, at, size);
-            let detail = || format!("writes {size} bytes at {name}, which is read-only");
-            self.report(run, site.place, site.warp, lane as u32, FindingKind::ReadOnly, detail);
-            return false;
-        }
-        allocation.mark_set(at, size);
-        let cells = allocation.cells.get_or_init(|| crate::vm::races::Cells::new(allocation.words.len()));
-        let who = self.who(run, site.epoch);
-        for (word, bytes) in covered(at, size) {
-            let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
-            let (written, read) = cells.write(word, stamp);
-            if let Some(conflict) = written {
-                // Lanes of one warp that store the same value are one store.
-                let same = matches!(conflict, Conflict::Thread(Some(other)) if other / 32 == site.warp)
-                    && allocation.read(at, size) == value;
-                if !same {
-                    self.race(run, site, lane, conflict, "writes", "written", || element(&allocation.name, at, size));
-                }
-            }
-            if let Some(conflict) = read {
-                self.race(run, site, lane, conflict, "writes", "read", || element(&allocation.name, at, size));
-            }
-        }
-        true
-    }
-
-    fn note_shared_read(&mut self, run: &Run<'_>, site: Site, lane: usize, at: usize, size: u32, strong: bool) {
-        let missing = (at..at + size as usize).any(|b| self.shared_set[b / 32] >> (b % 32) & 1 == 0);
-        if missing {
-            let name = self.name_of(run, Target::Shared(at), size);
-            let detail = || format!("reads {size} bytes at {name}, which hold nothing yet");
-            self.report(run, site.place, site.warp, lane as u32, FindingKind::Uninitialized, detail);
-        }
-        let who = self.who(run, site.epoch);
-        for (word, bytes) in covered(at, size) {
-            let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
-            if let Some(conflict) = self.shared_cells.read(word, stamp) {
-                let name = self.name_of(run, Target::Shared(at), size);
-                self.race(run, site, lane, conflict, "reads", "written", || name);
-            }
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn note_shared_write(
-        &mut self,
-        run: &Run<'_>,
-        site: Site,
-        lane: usize,
-        at: usize,
-        size: u32,
-        strong: bool,
-        value: u64,
-    ) {
-        for byte in at..at + size as usize {
-            self.shared_set[byte / 32] |= 1 << (byte % 32);
-        }
-        let who = self.who(run, site.epoch);
-        for (word, bytes) in covered(at, size) {
-            let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
-            let (written, read) = self.shared_cells.write(word, stamp);
-            if let Some(conflict) = written {
-                let same = matches!(conflict, Conflict::Thread(Some(other)) if other / 32 == site.warp)
-                    && slice_read(|i| self.shared[i], at, size) == value;
-                if !same {
-                    let name = self.name_of(run, Target::Shared(at), size);
-                    self.race(run, site, lane, conflict, "writes", "written", || name);
-                }
-            }
-            if let Some(conflict) = read {
-                let name = self.name_of(run, Target::Shared(at), size);
-                self.race(run, site, lane, conflict, "writes", "read", || name);
-            }
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn race(
-        &mut self,
-        run: &Run<'_>,
-        site: Site,
-        lane: usize,
-        conflict: Conflict,
-        verb: &str,
-        earlier: &str,
-        name: impl FnOnce() -> String,
-    ) {
-        let other = match conflict {
-            // Fences and atomics may order blocks in ways that stamps do not see.
-            Conflict::Block if self.fenced => return,
-            Conflict::Block => "another block".to_owned(),
-            Conflict::Thread(Some(thread)) => format!("thread {thread} of the block"),
-            Conflict::Thread(None) => "other threads of the block".to_owned(),
-        };
-        let detail = || format!("{verb} {}, which {other} has {earlier} with no barrier between", name());
-        self.report(run, site.place, site.warp, lane as u32, FindingKind::Race, detail);
-    }
 }
 
 /// `name[index] (byte b)`.
-fn element(name: &str, at: usize, bytes: u32) -> String {
+pub(super) fn element(name: &str, at: usize, bytes: u32) -> String {
     format!("`{name}` byte {at} (element {} of {bytes} bytes)", at / bytes.max(1) as usize)
-}
-
-/// Words that an access covers, each with the bytes of it as bits.
-#[inline(always)]
-fn covered(at: usize, size: u32) -> impl Iterator<Item = (usize, u64)> {
-    let word = at / 4;
-    let bits = if size < 4 { ((1 << size) - 1) << (at % 4) } else { 15 };
-    (0..size.div_ceil(4) as usize).map(move |i| (word + i, bits))
 }
 
 fn resolve_global(run: &Run<'_>, address: u64, bytes: u32) -> Result<Target, String> {

@@ -21,7 +21,7 @@ impl BlockState {
         atom: &Atom,
         active: u32,
     ) {
-        let site = self.site(warp, frame, place, run);
+        let site = Self::site(warp, frame, place, run);
         let at = addresses(&warp.frames[frame as usize].regs, atom.address);
         for lane in lanes(active) {
             let regs = &warp.frames[frame as usize].regs;
@@ -34,7 +34,7 @@ impl BlockState {
                     let Some(allocation) = run.memory.get(slot) else { continue };
                     if run.options.checks {
                         if !allocation.is_set(byte, atom.size) {
-                            let name = self.name_of(run, target, atom.size);
+                            let name = Self::name_of(run, target, atom.size);
                             let detail =
                                 || format!("an atomic reads {} bytes at {name}, which hold nothing yet", atom.size);
                             self.report(run, place, warp.index, lane as u32, FindingKind::Uninitialized, detail);

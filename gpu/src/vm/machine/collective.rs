@@ -25,21 +25,27 @@ impl BlockState {
         what: &Collective,
     ) -> bool {
         let masks = warp.frames[path.frame as usize].regs.r32[members as usize];
-        let mut left = path.mask;
         // Lanes with different masks form groups of their own; all must be ready before any goes on.
-        let groups: Vec<(u32, u32)> = std::iter::from_fn(|| {
-            (left != 0).then(|| {
-                let mask = masks[left.trailing_zeros() as usize];
-                let group = lanes(left).filter(|&lane| masks[lane] == mask).fold(0, |m, lane| m | 1 << lane);
-                left &= !group;
-                (mask, group)
-            })
-        })
-        .collect();
-        if !path.forced && groups.iter().any(|&(mask, group)| mask & warp.live() & !group & !path.mask != 0) {
-            return false;
+        let group_of = |left: u32| {
+            let mask = masks[left.trailing_zeros() as usize];
+            let mut group = 0;
+            for (lane, other) in masks.iter().enumerate() {
+                group |= u32::from(*other == mask) << lane;
+            }
+            (mask, group & left)
+        };
+        let mut left = path.mask;
+        while left != 0 && !path.forced {
+            let (mask, group) = group_of(left);
+            if mask & warp.live() & !group & !path.mask != 0 {
+                return false;
+            }
+            left &= !group;
         }
-        for (mask, group) in groups {
+        let mut left = path.mask;
+        while left != 0 {
+            let (mask, group) = group_of(left);
+            left &= !group;
             let first = group.trailing_zeros();
             let absent = mask & !warp.present;
             let gone = mask & warp.exited;
@@ -161,6 +167,7 @@ impl BlockState {
 }
 
 /// The lane that a shuffle reads, and whether it lies in the segment that the clamp operand sets.
+#[inline(always)]
 fn source_lane(mode: ShflMode, lane: usize, b: u32, c: u32) -> (usize, bool) {
     let lane = lane as u32;
     let b = b & 31;

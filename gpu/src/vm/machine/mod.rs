@@ -5,6 +5,8 @@ mod atomics;
 pub(crate) mod block;
 mod collective;
 mod exec;
+mod frames;
 pub(crate) mod grid;
+mod notes;
 pub(crate) mod regs;
 mod warp;

@@ -8,6 +8,7 @@ pub(crate) const LANES: usize = 32;
 
 /// Modifiers that a row function may need at run time.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Mods {
     /// Rounding of the result.
     pub(crate) rounding: super::super::arith::Rounding,
@@ -108,7 +109,11 @@ impl Lane for bool {
     #[inline(always)]
     fn fetch(regs: &Regs, slot: u32) -> [Self; LANES] {
         let bits = regs.pred[slot as usize];
-        std::array::from_fn(|lane| bits >> lane & 1 != 0)
+        let mut row = [false; LANES];
+        for (lane, value) in row.iter_mut().enumerate() {
+            *value = bits >> lane & 1 != 0;
+        }
+        row
     }
     #[inline(always)]
     fn store(regs: &mut Regs, slot: u32, mask: u32, row: [Self; LANES]) {
@@ -121,19 +126,33 @@ impl Lane for bool {
     }
 }
 
+// Plain loops: iterators and `array::from_fn` are not always inlined, and then neither vectorize nor inherit the vector
+// extensions of the caller.
+
 #[inline(always)]
+#[allow(clippy::needless_range_loop)]
 pub(crate) fn map1<A: Lane, D: Lane>(regs: &mut Regs, args: &Args, mask: u32, f: impl Fn(A) -> D) {
     let a = A::fetch(regs, args.a);
-    D::store(regs, args.d, mask, std::array::from_fn(|i| f(a[i])));
+    let mut row = [D::default(); LANES];
+    for i in 0..LANES {
+        row[i] = f(a[i]);
+    }
+    D::store(regs, args.d, mask, row);
 }
 
 #[inline(always)]
+#[allow(clippy::needless_range_loop)]
 pub(crate) fn map2<A: Lane, B: Lane, D: Lane>(regs: &mut Regs, args: &Args, mask: u32, f: impl Fn(A, B) -> D) {
     let (a, b) = (A::fetch(regs, args.a), B::fetch(regs, args.b));
-    D::store(regs, args.d, mask, std::array::from_fn(|i| f(a[i], b[i])));
+    let mut row = [D::default(); LANES];
+    for i in 0..LANES {
+        row[i] = f(a[i], b[i]);
+    }
+    D::store(regs, args.d, mask, row);
 }
 
 #[inline(always)]
+#[allow(clippy::needless_range_loop)]
 pub(crate) fn map3<A: Lane, B: Lane, C: Lane, D: Lane>(
     regs: &mut Regs,
     args: &Args,
@@ -141,10 +160,15 @@ pub(crate) fn map3<A: Lane, B: Lane, C: Lane, D: Lane>(
     f: impl Fn(A, B, C) -> D,
 ) {
     let (a, b, c) = (A::fetch(regs, args.a), B::fetch(regs, args.b), C::fetch(regs, args.c));
-    D::store(regs, args.d, mask, std::array::from_fn(|i| f(a[i], b[i], c[i])));
+    let mut row = [D::default(); LANES];
+    for i in 0..LANES {
+        row[i] = f(a[i], b[i], c[i]);
+    }
+    D::store(regs, args.d, mask, row);
 }
 
 #[inline(always)]
+#[allow(clippy::needless_range_loop)]
 pub(crate) fn map4<A: Lane, B: Lane, C: Lane, E: Lane, D: Lane>(
     regs: &mut Regs,
     args: &Args,
@@ -152,7 +176,11 @@ pub(crate) fn map4<A: Lane, B: Lane, C: Lane, E: Lane, D: Lane>(
     f: impl Fn(A, B, C, E) -> D,
 ) {
     let (a, b, c, e) = (A::fetch(regs, args.a), B::fetch(regs, args.b), C::fetch(regs, args.c), E::fetch(regs, args.e));
-    D::store(regs, args.d, mask, std::array::from_fn(|i| f(a[i], b[i], c[i], e[i])));
+    let mut row = [D::default(); LANES];
+    for i in 0..LANES {
+        row[i] = f(a[i], b[i], c[i], e[i]);
+    }
+    D::store(regs, args.d, mask, row);
 }
 
 /// Makes a [`RowFn`] of a closure over one lane's values; with `mods` first, the modifiers come as its first argument.

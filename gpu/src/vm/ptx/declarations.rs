@@ -164,11 +164,10 @@ impl Parser<'_> {
             }
         }
         let bits = match value {
-            Operand::Int(bits) => bits,
             Operand::F32(bits) if kind == Type::F32 => u64::from(bits),
             Operand::F64(bits) if kind == Type::F32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
             Operand::F32(bits) => f64::from(f32::from_bits(bits)).to_bits(),
-            Operand::F64(bits) => bits,
+            Operand::Int(bits) | Operand::F64(bits) => bits,
             Operand::Name(name, offset) if kind.bytes() == 8 => {
                 variable.pointers.push((at, name, offset));
                 0

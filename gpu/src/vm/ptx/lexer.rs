@@ -100,7 +100,7 @@ fn end_of_line(bytes: &[u8], at: usize) -> usize {
 }
 
 fn newlines(bytes: &[u8]) -> u32 {
-    bytes.iter().filter(|&&b| b == b'\n').count() as u32
+    bytes.iter().map(|&b| u32::from(b == b'\n')).sum()
 }
 
 const fn starts_word(byte: u8) -> bool {
@@ -118,7 +118,7 @@ fn word_end(bytes: &[u8], start: usize) -> usize {
         match bytes.get(at) {
             Some(&b) if continues_word(b) => at += 1,
             Some(b':') if bytes.get(at + 1) == Some(&b':') && bytes.get(at + 2).is_some_and(|&b| continues_word(b)) => {
-                at += 2
+                at += 2;
             }
             _ => return at,
         }
@@ -138,7 +138,7 @@ fn number_end(bytes: &[u8], start: usize) -> usize {
     at
 }
 
-fn number<'a>(text: &'a str, line: u32) -> Result<Token<'a>, TextError> {
+fn number(text: &str, line: u32) -> Result<Token<'_>, TextError> {
     let bad = || TextError::new(line, format!("malformed number `{text}`"));
     let prefix = text.get(..2).unwrap_or("");
     let rest = text.get(2..).unwrap_or("");
