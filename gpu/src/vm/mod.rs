@@ -15,6 +15,7 @@
 
 // The loops over lanes become vector code only where everything in them is inlined, and decoders are long flat tables.
 // Masks are masks, and predicates combine without branches.
+#![deny(unsafe_code)]
 #![allow(clippy::inline_always, clippy::too_many_lines, clippy::verbose_bit_mask, clippy::needless_bitwise_bool)]
 
 pub(crate) mod arith;

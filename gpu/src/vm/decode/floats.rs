@@ -5,7 +5,7 @@
 
 use super::{Decoded, Decoder};
 use crate::vm::arith::{self, Approximation, BF16, Exact, F16, F32, Format, Rounding};
-use crate::vm::machine::regs::{Args, Mods, Regs, RowFn, map3, row};
+use crate::vm::machine::regs::{Args, Lane, Mods, Regs, RowFn, row};
 use crate::vm::ptx::Type;
 use std::sync::LazyLock;
 
@@ -44,25 +44,52 @@ const fn out_fz(value: f32) -> u32 {
     flush(out(value))
 }
 
+/// A row operation to be compiled for the processor's widest vectors.
+struct Wide<'a, const KIND: u8> {
+    regs: &'a mut Regs,
+    args: &'a Args,
+    mask: u32,
+}
+
+impl<const KIND: u8> pulp::WithSimd for Wide<'_, KIND> {
+    type Output = ();
+
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // Zipped iterators of four rows are not reliably vectorized.
+    fn with_simd<S: pulp::Simd>(self, _simd: S) {
+        let Self { regs, args, mask } = self;
+        if KIND == 2 {
+            let (a, b, c) = (regs.r64[args.a as usize], regs.r64[args.b as usize], regs.r64[args.c as usize]);
+            let mut row = [0_u64; 32];
+            for i in 0..32 {
+                row[i] = g(a[i]).mul_add(g(b[i]), g(c[i])).to_bits();
+            }
+            u64::store(regs, args.d, mask, row);
+            return;
+        }
+        let (a, b, c) = (regs.r32[args.a as usize], regs.r32[args.b as usize], regs.r32[args.c as usize]);
+        let mut row = [0_u32; 32];
+        for i in 0..32 {
+            row[i] = if KIND == 0 {
+                out(f(a[i]).mul_add(f(b[i]), f(c[i])))
+            } else {
+                out_fz(fz(a[i]).mul_add(fz(b[i]), fz(c[i])))
+            };
+        }
+        u32::store(regs, args.d, mask, row);
+    }
+}
+
 fn fma_f32(regs: &mut Regs, args: &Args, mask: u32) {
-    ARCH.dispatch(
-        #[inline(always)]
-        || map3(regs, args, mask, |a: u32, b: u32, c: u32| out(f(a).mul_add(f(b), f(c)))),
-    );
+    ARCH.dispatch(Wide::<0> { regs, args, mask });
 }
 
 fn fma_f32_ftz(regs: &mut Regs, args: &Args, mask: u32) {
-    ARCH.dispatch(
-        #[inline(always)]
-        || map3(regs, args, mask, |a: u32, b: u32, c: u32| out_fz(fz(a).mul_add(fz(b), fz(c)))),
-    );
+    ARCH.dispatch(Wide::<1> { regs, args, mask });
 }
 
 fn fma_f64(regs: &mut Regs, args: &Args, mask: u32) {
-    ARCH.dispatch(
-        #[inline(always)]
-        || map3(regs, args, mask, |a: u64, b: u64, c: u64| g(a).mul_add(g(b), g(c)).to_bits()),
-    );
+    ARCH.dispatch(Wide::<2> { regs, args, mask });
 }
 
 /// What the slow path computes before rounding.
