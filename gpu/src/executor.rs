@@ -200,7 +200,8 @@ pub trait Executor: Send {
     /// Frees a buffer.
     fn free(&mut self, buffer: Buffer);
 
-    /// Declares that a kernel may touch bytes `from..to` of a buffer and nothing else of it, and whether it may write them.
+    /// Declares, before anything is uploaded, that a kernel may touch bytes `from..to` of a buffer and nothing else of it, and
+    /// whether it may write them.
     ///
     /// What lies outside is guard words. An executor that cannot watch accesses ignores this; the guard words still show
     /// what was written.

@@ -14,8 +14,9 @@ fn noise(seed: &mut u32, count: usize) -> Vec<f32> {
         .collect()
 }
 
-fn put(vm: &mut VmExecutor, values: &[f32]) -> Buffer {
+fn put(vm: &mut VmExecutor, values: &[f32], writable: bool) -> Buffer {
     let buffer = vm.alloc(values.len() * 4).unwrap();
+    vm.expose(buffer, 0, values.len() * 4, writable);
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     vm.upload(buffer, 0, &bytes).unwrap();
     buffer
@@ -36,11 +37,8 @@ fn layer(options: Options, hv: usize, hk: usize, d: usize) -> (Vec<f32>, Vec<f32
     let v = noise(&mut seed, hv * d);
     let [beta, decay] = [0; 2].map(|_| noise(&mut seed, hv));
     let state = noise(&mut seed, hv * d * d);
-    let inputs: Vec<Buffer> = [&q, &k, &v, &beta, &decay].iter().map(|x| put(&mut vm, x)).collect();
-    for (buffer, values) in inputs.iter().zip([&q, &k, &v, &beta, &decay]) {
-        vm.protect(*buffer, 0, values.len() * 4);
-    }
-    let s = put(&mut vm, &state);
+    let inputs: Vec<Buffer> = [&q, &k, &v, &beta, &decay].iter().map(|x| put(&mut vm, x, false)).collect();
+    let s = put(&mut vm, &state, true);
     let o = vm.alloc(hv * d * 4).unwrap();
     let pointer = |buffer| Argument::Pointer { buffer, offset: 0 };
     let mut arguments: Vec<Argument> = inputs.iter().copied().chain([s, o]).map(pointer).collect();
@@ -59,7 +57,7 @@ fn layer(options: Options, hv: usize, hk: usize, d: usize) -> (Vec<f32>, Vec<f32
             assert!(error < 1e-6, "D {d} head {h} row {row}: off by {error:e}");
         }
     }
-    let (z, gain) = (put(&mut vm, &v), put(&mut vm, &state[..d]));
+    let (z, gain) = (put(&mut vm, &v, false), put(&mut vm, &state[..d], false));
     let normed = vm.alloc(hv * d * 4).unwrap();
     let mut arguments = [z, gain, o, normed].map(pointer).to_vec();
     arguments.extend([Argument::I32(d as i32), Argument::F32(1e-6)]);
