@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use comfy_table::{ContentArrangement, Table};
+use gdn_gpu::Executor;
 use gdn_gpu::contract::{Kind, Role, Source};
+use gdn_gpu::executor::{Code, Program};
 use gdn_gpu::vm::{Options, VmExecutor};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -85,6 +87,9 @@ struct CheckArgs {
     /// Who runs the kernels.
     #[arg(long, value_enum, default_value = "auto")]
     executor: Selection,
+    /// Run the kernels of this CUDA or PTX file, by their entry points' names, in place of the shipped ones.
+    #[arg(long, value_name = "FILE.cu|FILE.ptx")]
+    kernels: Option<PathBuf>,
     /// Only this kernel; may be given several times.
     #[arg(long, value_name = "NAME")]
     kernel: Vec<String>,
@@ -140,20 +145,33 @@ pub fn run(cli: Cli) -> u8 {
 /// # Errors
 /// In `cuda`, whatever keeps the device from answering; otherwise what goes wrong on what does answer.
 pub fn open(selection: Selection) -> Result<(Runner, Option<String>), Error> {
-    let machine = || {
-        let machine = VmExecutor::new(Options::default()).with_compiler(gdn_gpu::ptx::of);
-        Runner::kernels(Box::new(machine))
-    };
+    let (executor, absent) = executor(selection)?;
+    Ok((Runner::kernels(executor)?, absent))
+}
+
+fn executor(selection: Selection) -> Result<(Box<dyn Executor>, Option<String>), Error> {
+    let machine = || Box::new(VmExecutor::new(Options::default()).with_compiler(gdn_gpu::ptx::of));
     if selection == Selection::Vm {
-        return Ok((machine()?, None));
+        return Ok((machine(), None));
     }
     match (gdn_gpu::cuda::open(), selection) {
-        (Ok(executor), _) => Ok((Runner::kernels(Box::new(executor))?, None)),
+        (Ok(executor), _) => Ok((Box::new(executor), None)),
         (Err(gdn_gpu::Error::NoDriver { .. } | gdn_gpu::Error::NoDevice { .. }), Selection::Auto) => {
-            Ok((machine()?, Some("no CUDA driver or device answers".to_owned())))
+            Ok((machine(), Some("no CUDA driver or device answers".to_owned())))
         }
         (Err(error), _) => Err(error.into()),
     }
+}
+
+/// The program of a file, CUDA or PTX by its ending.
+fn program(path: &Path) -> Result<Program, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, format!("cannot be read: {error}")))?;
+    let code = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("cu") => Code::Cuda(text),
+        Some("ptx") => Code::Ptx(text),
+        _ => return Err(Error::file(path, "ends neither in .cu nor in .ptx")),
+    };
+    Ok(Program { name: path.display().to_string(), code })
 }
 
 fn select(args: &CheckArgs) -> Result<Vec<Case>, Error> {
@@ -183,11 +201,20 @@ fn select(args: &CheckArgs) -> Result<Vec<Case>, Error> {
 }
 
 fn check(args: &CheckArgs) -> Result<u8, Error> {
-    let cases = select(args)?;
+    let mut cases = select(args)?;
     for path in args.json.iter().chain(&args.utilization) {
         folder_of(path)?;
     }
-    let (runner, absent) = open(args.executor)?;
+    let (executor, absent) = executor(args.executor)?;
+    let mut not_run = not_run(absent.as_deref());
+    let runner = match &args.kernels {
+        None => Runner::kernels(executor)?,
+        Some(path) => {
+            let mut runner = Runner::programs(executor, vec![program(path)?])?;
+            not_run.extend(keep_what_runs(&mut runner, &mut cases, path)?);
+            runner
+        }
+    };
     let description = runner.describe();
     say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
 
@@ -201,7 +228,6 @@ fn check(args: &CheckArgs) -> Result<u8, Error> {
     });
     bar.finish_and_clear();
 
-    let not_run = not_run(absent.as_deref());
     let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &results?);
     say!("{}", report.table());
     for failure in report.failures() {
@@ -219,6 +245,32 @@ fn check(args: &CheckArgs) -> Result<u8, Error> {
         write_whole(path, &report.utilization_table())?;
     }
     Ok(if report.passed() { PASS } else { NONCONFORMANT })
+}
+
+/// Drops the cases of kernels that a file lacks, and says what was left out: kernels that are not in it, and entry points that
+/// no contract knows.
+fn keep_what_runs(runner: &mut Runner, cases: &mut Vec<Case>, path: &Path) -> Result<Vec<String>, Error> {
+    let mut lines = Vec::new();
+    let mut kernels: Vec<&'static str> = cases.iter().map(|case| case.contract.kernel).collect();
+    kernels.dedup();
+    let mut absent = Vec::new();
+    for kernel in kernels {
+        if !runner.has(kernel)? {
+            absent.push(kernel);
+        }
+    }
+    cases.retain(|case| !absent.contains(&case.contract.kernel));
+    if !absent.is_empty() {
+        lines.push(format!("{}, which {} does not have", absent.join(", "), path.display()));
+    }
+    let unknown = runner.unknown_entries()?;
+    if !unknown.is_empty() {
+        lines.push(format!("{} of {}, which no contract knows", unknown.join(", "), path.display()));
+    }
+    if cases.is_empty() {
+        return Err(Error::NoCases { filter: format!("the entry points of {}", path.display()) });
+    }
+    Ok(lines)
 }
 
 /// What a run without a device leaves out.

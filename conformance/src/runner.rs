@@ -1,9 +1,9 @@
 //! What a case is run with: an executor, or, where there is none, the f32 model of a correct kernel.
 
-use gdn_gpu::Executor;
-use gdn_gpu::contract::{Contract, Shape, Source};
-use gdn_gpu::executor::{Description, Module};
+use gdn_gpu::contract::{Shape, Source};
+use gdn_gpu::executor::{Description, Module, Program};
 use gdn_gpu::run::{self, Outcome, Tensors};
+use gdn_gpu::{Executor, contracts};
 
 use crate::error::Error;
 use crate::family::Suite;
@@ -14,8 +14,8 @@ pub enum Runner {
     Kernels {
         /// The executor.
         executor: Box<dyn Executor>,
-        /// The loaded program of each source, in the order of [`Source::ALL`].
-        modules: Vec<Module>,
+        /// The programs that are loaded.
+        programs: Vec<Program>,
     },
     /// The f32 model: the reference evaluated in f32, in a random order of operations, every function at an edge of its
     /// budget. It tests the bounds, and no kernel.
@@ -27,10 +27,54 @@ impl Runner {
     ///
     /// # Errors
     /// Where they do not compile or load.
-    pub fn kernels(mut executor: Box<dyn Executor>) -> Result<Self, Error> {
-        let programs = Source::ALL.map(gdn_gpu::program);
-        let modules = programs.iter().map(|program| executor.load(program)).collect::<Result<_, _>>()?;
-        Ok(Self::Kernels { executor, modules })
+    pub fn kernels(executor: Box<dyn Executor>) -> Result<Self, Error> {
+        Self::programs(executor, Source::ALL.map(gdn_gpu::program).into())
+    }
+
+    /// Anybody's programs on an executor. A kernel is found in them by its entry point's name.
+    ///
+    /// # Errors
+    /// Where they do not compile or load.
+    pub fn programs(mut executor: Box<dyn Executor>, programs: Vec<Program>) -> Result<Self, Error> {
+        for program in &programs {
+            executor.load(program)?;
+        }
+        Ok(Self::Kernels { executor, programs })
+    }
+
+    /// The module that holds a kernel, or nothing where no program does.
+    fn module(&mut self, kernel: &str) -> Result<Option<Module>, Error> {
+        let Self::Kernels { executor, programs } = self else { return Ok(None) };
+        for program in programs {
+            // Loading again gives the module that is loaded.
+            let module = executor.load(program)?;
+            if executor.entries(module).iter().any(|entry| entry == kernel) {
+                return Ok(Some(module));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a kernel can be run: the model has all of them.
+    ///
+    /// # Errors
+    /// When the device no longer answers.
+    pub fn has(&mut self, kernel: &str) -> Result<bool, Error> {
+        Ok(matches!(self, Self::Model) || self.module(kernel)?.is_some())
+    }
+
+    /// Entry points that no contract knows.
+    ///
+    /// # Errors
+    /// When the device no longer answers.
+    pub fn unknown_entries(&mut self) -> Result<Vec<String>, Error> {
+        let Self::Kernels { executor, programs } = self else { return Ok(Vec::new()) };
+        let mut unknown = Vec::new();
+        for program in programs {
+            let module = executor.load(program)?;
+            unknown.extend(executor.entries(module).into_iter().filter(|entry| contracts::find(entry).is_none()));
+        }
+        Ok(unknown)
     }
 
     /// Another runner of the same kind for another thread.
@@ -39,7 +83,7 @@ impl Runner {
     /// When the device no longer answers.
     pub fn fork(&self) -> Result<Self, Error> {
         match self {
-            Self::Kernels { executor, .. } => Self::kernels(executor.fork()?),
+            Self::Kernels { executor, programs } => Self::programs(executor.fork()?, programs.clone()),
             Self::Model => Ok(Self::Model),
         }
     }
@@ -63,9 +107,13 @@ impl Runner {
     /// Inputs outside of the contract; what the executor ran into.
     pub fn run(&mut self, suite: &dyn Suite, shape: &Shape, inputs: &Tensors, seed: u64) -> Result<Outcome, Error> {
         let contract = suite.contract();
+        let module = self.module(contract.kernel)?;
         match self {
-            Self::Kernels { executor, modules } => {
-                let module = modules[source_index(contract)];
+            Self::Kernels { executor, programs } => {
+                let module = module.ok_or_else(|| gdn_gpu::Error::NoEntry {
+                    program: programs.iter().map(|program| program.name.as_str()).collect::<Vec<_>>().join(", "),
+                    entry: contract.kernel.into(),
+                })?;
                 Ok(run::run(executor.as_mut(), module, contract, shape, inputs)?)
             }
             Self::Model => {
@@ -74,8 +122,4 @@ impl Runner {
             }
         }
     }
-}
-
-fn source_index(contract: &Contract) -> usize {
-    Source::ALL.iter().position(|&source| source == contract.source).unwrap_or(0)
 }

@@ -194,6 +194,42 @@ fn without_a_device_check_says_that_nothing_ran_on_a_gpu() {
     assert_golden!("check_without_a_device", text);
 }
 
+/// A gate that is never applied: the entry point returns at once.
+const IDLE_GATE: &str = ".version 8.0\n.target sm_75\n.address_size 64\n\
+    .visible .entry gk_gate_mul(.param .u64 ctx, .param .u64 g, .param .u32 n)\n{\n ret;\n}\n\
+    .visible .entry something_else()\n{\n ret;\n}\n";
+
+#[test]
+fn a_kernel_that_does_nothing_fails_and_the_rest_of_the_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("idle.ptx");
+    std::fs::write(&path, IDLE_GATE).unwrap();
+    let (status, text) = transcript(&["check", "--kernels", &path.to_string_lossy(), "--regime", "gaussian"]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("FAILED: gk_gate_mul(n=1,regime=gaussian,scale=2^0,seed=0x51) ctx: [0] ="), "{text}");
+    assert!(
+        text.contains("something_else of ") && text.contains("gdn_step") && text.contains("does not have"),
+        "{text}"
+    );
+}
+
+#[test]
+fn kernel_files_that_cannot_be_run_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        ("broken.ptx", "this is no PTX"),
+        ("empty.ptx", ".version 8.0\n.target sm_75\n.address_size 64\n"),
+        ("kernel.txt", ""),
+    ];
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let (status, said) = transcript(&["check", "--kernels", &path.to_string_lossy()]);
+        assert_eq!(status, Some(2), "{name}: {said}");
+        assert!(said.contains(name), "{said}");
+    }
+}
+
 #[test]
 fn replay_prints_the_agreement_of_every_answer() {
     let file = vector("attn_hd64_rot64_full.safetensors");

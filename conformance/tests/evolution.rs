@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use gdn_conformance::case::Case;
+use gdn_conformance::cli::{Selection, open};
 use gdn_conformance::draw::Draws;
 use gdn_conformance::family::Suite;
 use gdn_conformance::regime::Regime;
@@ -86,7 +87,8 @@ impl StateMachineTest for Kernel {
 
     fn init_test(oracle: &Oracle) -> Self {
         let rows = HV * oracle.d;
-        Self { runner: Runner::Model, state: vec![0.0; rows * oracle.d], bounds: vec![0.0; rows], token: 0 }
+        let (runner, _) = open(Selection::Auto).unwrap();
+        Self { runner, state: vec![0.0; rows * oracle.d], bounds: vec![0.0; rows], token: 0 }
     }
 
     fn apply(mut kernel: Self, oracle: &Oracle, token: Token) -> Self {
