@@ -45,7 +45,9 @@ pub fn run_case(runner: &mut Runner, case: &Case) -> Result<CaseResult, Error> {
         }
         let (verdicts, outputs) = match launch(runner, suite, case, &inputs, u64::from(token)) {
             Ok(done) => done,
-            Err(Error::Run(RunError::Executor(error))) => (vec![fault(&error)], Tensors::new()),
+            Err(Error::Run(RunError::Executor(error))) => {
+                (vec![Verdict::found("launch", error.to_string())], Tensors::new())
+            }
             Err(error) => return Err(error),
         };
         for mut verdict in verdicts {
@@ -78,20 +80,6 @@ fn launch(
         checks.iter().map(|check| verdict::judge(check, outcome.outputs.get(check.output))).collect();
     verdicts.extend(outcome.findings.iter().map(verdict::memory));
     Ok((verdicts, outcome.outputs))
-}
-
-fn fault(error: &gdn_gpu::Error) -> Verdict {
-    Verdict {
-        output: "launch".into(),
-        disposition: Disposition::Failed,
-        utilization: f64::INFINITY,
-        ulp: 0.0,
-        index: 0,
-        elements: 0,
-        failures: 1,
-        undetermined: 0,
-        detail: error.to_string(),
-    }
 }
 
 /// Keeps the worse of two verdicts on the same output.

@@ -197,15 +197,22 @@ pub fn memory(finding: &Finding) -> Verdict {
     | Finding::InputModified { buffer, .. }
     | Finding::Unwritten { buffer, .. }
     | Finding::NotReproducible { buffer, .. }) = finding;
-    Verdict {
-        output: format!("{buffer}:memory"),
-        disposition: Disposition::Failed,
-        utilization: f64::INFINITY,
-        ulp: 0.0,
-        index: 0,
-        elements: 0,
-        failures: 1,
-        undetermined: 0,
-        detail: finding.to_string(),
+    Verdict::found(format!("{buffer}:memory"), finding.to_string())
+}
+
+impl Verdict {
+    /// The verdict on something that was found rather than compared: it failed.
+    pub fn found(output: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            output: output.into(),
+            disposition: Disposition::Failed,
+            utilization: f64::INFINITY,
+            ulp: 0.0,
+            index: 0,
+            elements: 0,
+            failures: 1,
+            undetermined: 0,
+            detail: detail.into(),
+        }
     }
 }

@@ -11,6 +11,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 type Open = fn() -> Result<Box<dyn Executor>, Error>;
 type Test = fn(&mut dyn Executor) -> Result<(), Failed>;
 
+#[expect(clippy::unnecessary_wraps, reason = "it is one of several ways to open an executor")]
 fn vm() -> Result<Box<dyn Executor>, Error> {
     Ok(Box::new(VmExecutor::new(Options::default()).with_compiler(ptx::of)))
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use gdn_reference::ops::{causal_conv, delta_rule, gated_rms_norm, gates, l2_norm, output_gate, qk_norm_rope};
+use gdn_reference::layer::{LayerShape, LinearAttention, Token};
+use gdn_reference::ops::{output_gate, qk_norm_rope};
 use gdn_reference::scalar::Budget;
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayView3, Axis};
 
@@ -60,60 +61,49 @@ type Computed = BTreeMap<&'static str, Vec<f64>>;
 
 fn linear_layer(recording: &Recording, linear: Linear) -> Result<Computed, Error> {
     let Linear { hk, hv, d, taps, head_map } = linear;
-    let (c, eps, budget) = (linear.channels(), recording.eps, &Budget::CUDA);
-    let input = |name: &str| wide(recording.input(name));
-    let matrix = |name: &str, rows: usize, columns: usize| {
-        Array2::from_shape_vec((rows, columns), input(name)).unwrap_or_else(|_| Array2::zeros((rows, columns)))
+    let (c, tokens) = (linear.channels(), recording.tokens);
+    let matrix = |name: &'static str, rows: usize, columns: usize| {
+        Array2::from_shape_vec((rows, columns), wide(recording.input(name))).map_err(shape_of(name))
     };
-    let x = matrix("x", recording.tokens, c);
-    let (a, b) = (matrix("a", recording.tokens, hv), matrix("b", recording.tokens, hv));
-    let z = matrix("z", recording.tokens, hv * d);
-    // The file keeps taps innermost; the operation takes [T, C].
-    let weights = matrix("conv_weight", c, taps).reversed_axes().as_standard_layout().into_owned();
-    let mut ring = matrix("ring", c, taps).reversed_axes().as_standard_layout().into_owned();
-    let (dt, rate, weight) = (input("dt_bias"), input("rate"), input("norm_weight"));
-    let (dt, rate) = (ArrayView1::from(&dt), ArrayView1::from(&rate));
-    let mut state = Array3::from_shape_vec((hv, d, d), input("state")).unwrap_or_else(|_| Array3::zeros((hv, d, d)));
+    let vector = |name: &'static str| Array1::from(wide(recording.input(name)));
+    let (x, a, b) = (matrix("x", tokens, c)?, matrix("a", tokens, hv)?, matrix("b", tokens, hv)?);
+    let z = Array3::from_shape_vec((tokens, hv, d), wide(recording.input("z"))).map_err(shape_of("z"))?;
+    let state = Array3::from_shape_vec((hv, d, d), wide(recording.input("state"))).map_err(shape_of("state"))?;
+    let mut layer = LinearAttention {
+        shape: LayerShape { hk, hv, d, taps },
+        head_map,
+        // The file keeps taps innermost; the layer takes [T, C].
+        conv_weight: matrix("conv_weight", c, taps)?.reversed_axes(),
+        dt: vector("dt_bias"),
+        rate: vector("rate"),
+        norm_weight: vector("norm_weight"),
+        l2_eps: recording.eps,
+        norm_eps: recording.eps,
+        ring: matrix("ring", c, taps)?.reversed_axes(),
+        state,
+    };
 
     let mut computed = Computed::new();
-    for t in 0..recording.tokens {
-        let mut y = Array1::zeros(c);
-        causal_conv::step(x.row(t), weights.view(), ring.view_mut(), y.view_mut(), budget)?;
-        computed.entry("conv").or_default().extend(&y);
-        let (qk, v) = y.view().split_at(Axis(0), 2 * hk * d);
-        let mut qk = qk.to_owned();
-        let mut heads = qk.view_mut().into_shape_with_order((2 * hk, d)).map_err(shape_of("qk"))?;
-        l2_norm::normalize(heads.view_mut(), eps, budget)?;
-        let (q, k) = heads.view().split_at(Axis(0), hk);
-        computed.entry("qn").or_default().extend(&q);
-        computed.entry("kn").or_default().extend(&k);
-        let (mut beta, mut decay) = (Array1::zeros(hv), Array1::zeros(hv));
-        gates::gates(b.row(t), a.row(t), dt, rate, beta.view_mut(), decay.view_mut(), budget)?;
-        computed.entry("beta").or_default().extend(&beta);
-        computed.entry("decay").or_default().extend(&decay);
-        let mut o = Array2::zeros((hv, d));
-        let inputs = delta_rule::Inputs {
-            q,
-            k,
-            v: v.into_shape_with_order((hv, d)).map_err(shape_of("v"))?,
-            beta: beta.view(),
-            decay: decay.view(),
-        };
-        delta_rule::step(&inputs, state.view_mut(), o.view_mut(), head_map, budget)?;
-        computed.entry("o").or_default().extend(&o);
+    for t in 0..tokens {
+        let token = Token { x: x.row(t), z: z.index_axis(Axis(0), t), br: b.row(t), ar: a.row(t) };
+        let outputs = layer.step(&token, &Budget::CUDA)?;
+        computed.entry("conv").or_default().extend(&outputs.conv);
+        computed.entry("qn").or_default().extend(&outputs.q);
+        computed.entry("kn").or_default().extend(&outputs.k);
+        computed.entry("beta").or_default().extend(&outputs.beta);
+        computed.entry("decay").or_default().extend(&outputs.decay);
+        computed.entry("o").or_default().extend(&outputs.o);
+        computed.entry("y").or_default().extend(&outputs.out);
         if t == 0 {
-            computed.insert("state_first", state.iter().copied().collect());
+            computed.insert("state_first", layer.state.iter().copied().collect());
         }
-        let mut out = Array2::zeros((hv, d));
-        let gate = z.row(t).into_shape_with_order((hv, d)).map_err(shape_of("z"))?;
-        gated_rms_norm::norm(gate, ArrayView1::from(&weight), o.view(), eps, out.view_mut(), budget)?;
-        computed.entry("y").or_default().extend(&out);
     }
+    let state: Vec<f64> = layer.state.iter().copied().collect();
     // The chunked algorithm's answers are a second derivation of the same numbers.
     computed.insert("chunk_o", computed["o"].clone());
-    computed.insert("state_final", state.iter().copied().collect());
-    computed.insert("chunk_state_final", state.iter().copied().collect());
-    computed.insert("ring_final", ring.t().iter().copied().collect());
+    computed.insert("chunk_state_final", state.clone());
+    computed.insert("state_final", state);
+    computed.insert("ring_final", layer.ring.t().iter().copied().collect());
     Ok(computed)
 }
 
