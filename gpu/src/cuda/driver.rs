@@ -6,6 +6,7 @@ use std::time::Duration;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
+use super::signature::Signature;
 use crate::executor::Geometry;
 
 /// Whether the driver library can be loaded. cudarc's own loader panics where it cannot, so this is asked first.
@@ -72,10 +73,23 @@ pub(super) struct Function(sys::CUfunction);
 // SAFETY: function handles belong to the context, not to a thread.
 unsafe impl Send for Function {}
 
+impl Function {
+    /// Registers of a thread, local bytes of a thread, static shared bytes of a block.
+    pub(super) fn resources(self) -> Result<[i32; 3], DriverError> {
+        use sys::CUfunction_attribute_enum::{
+            CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES as LOCAL, CU_FUNC_ATTRIBUTE_NUM_REGS as REGISTERS,
+            CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES as SHARED,
+        };
+        // SAFETY: the function belongs to a module that stays loaded.
+        let attribute = |which| unsafe { result::function::get_function_attribute(self.0, which) };
+        Ok([attribute(REGISTERS)?, attribute(LOCAL)?, attribute(SHARED)?])
+    }
+}
+
 /// A module in the primary context, loaded for the life of the process.
 pub(super) struct LoadedModule {
     handle: sys::CUmodule,
-    pub(super) entries: Vec<String>,
+    pub(super) entries: Vec<Signature>,
 }
 
 // SAFETY: module handles belong to the context, not to a thread.
@@ -88,7 +102,7 @@ const LOG: usize = 16 << 10;
 
 impl LoadedModule {
     /// Loads PTX into the current context; on failure, with the driver's log.
-    pub(super) fn load(ptx: &CStr, entries: Vec<String>) -> Result<Self, (DriverError, String)> {
+    pub(super) fn load(ptx: &CStr, entries: Vec<Signature>) -> Result<Self, (DriverError, String)> {
         use sys::CUjit_option::{CU_JIT_ERROR_LOG_BUFFER as BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as SIZE};
         let mut log = vec![0u8; LOG];
         let mut handle = std::ptr::null_mut();
@@ -154,8 +168,8 @@ impl Stream {
         let mut parameters: Vec<*mut c_void> = words.iter_mut().map(|word| word.as_mut_ptr().cast()).collect();
         let [gx, gy, gz] = geometry.grid;
         let [bx, by, bz] = geometry.block;
-        // SAFETY: the driver reads each parameter through its pointer before the call returns. That the parameters are the
-        // ones the kernel takes is what its contract says; memory the kernel may reach is the buffers' between their guards.
+        // SAFETY: the driver reads each parameter through its pointer before the call returns. The executor compared their
+        // number and sizes with what the entry point declares; memory the kernel may reach is the buffers' between their guards.
         unsafe { result::launch_kernel(function.0, (gx, gy, gz), (bx, by, bz), 0, self.0, &mut parameters) }
     }
 
@@ -176,6 +190,20 @@ impl Drop for Stream {
     }
 }
 
+type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
+
+/// The driver's elapsed time of two events. cudarc asks for the second version only, and panics where a driver before CUDA 12.8
+/// has but the first.
+fn elapsed_time() -> Result<ElapsedTime, DriverError> {
+    for name in [&b"cuEventElapsedTime_v2\0"[..], b"cuEventElapsedTime\0"] {
+        // SAFETY: the library is loaded, and both versions have this type.
+        if let Ok(symbol) = unsafe { sys::culib().get::<ElapsedTime>(name) } {
+            return Ok(*symbol);
+        }
+    }
+    Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND))
+}
+
 /// Two events around what is timed.
 pub(super) struct Timer {
     start: sys::CUevent,
@@ -186,11 +214,12 @@ impl Timer {
     /// Device time since the start, once all that was enqueued has run.
     pub(super) fn elapsed(self, stream: &Stream) -> Result<Duration, DriverError> {
         // SAFETY: events and stream are ours and alive, and both events are recorded before they are compared.
-        let milliseconds = unsafe {
+        let mut milliseconds = 0.0;
+        unsafe {
             result::event::record(self.end, stream.0)?;
             result::event::synchronize(self.end)?;
-            result::event::elapsed(self.start, self.end)?
-        };
+            elapsed_time()?(&raw mut milliseconds, self.start, self.end).result()?;
+        }
         Ok(Duration::from_secs_f32(milliseconds / 1000.0))
     }
 }

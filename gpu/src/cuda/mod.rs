@@ -11,8 +11,10 @@ use crate::executor::{Argument, Buffer, Code, Description, Error, Executor, Geom
 use crate::nvrtc::Nvrtc;
 
 mod driver;
+mod signature;
 
 use driver::{Context, Function, LoadedModule, Stream};
+use signature::signatures;
 
 /// Oldest compute capability that CUDA 13 still compiles for.
 const LEAST_CAPABILITY: (i32, i32) = (7, 5);
@@ -31,9 +33,21 @@ pub struct CudaExecutor {
     device: Arc<Device>,
     stream: Stream,
     buffers: Vec<Option<(u64, usize)>>,
-    functions: HashMap<(Module, String), Function>,
+    /// Entry points asked for so far: the module, and the place of the entry in it.
+    functions: HashMap<(Module, String), (Function, Arc<LoadedModule>, usize)>,
     /// What was launched last: an asynchronous error is reported with it.
     last: Option<(String, Geometry)>,
+}
+
+/// What an entry point takes of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// Registers of a thread.
+    pub registers: usize,
+    /// Bytes of local memory of a thread: spills, and arrays indexed at run time.
+    pub local: usize,
+    /// Bytes of static shared memory of a block.
+    pub shared: usize,
 }
 
 /// Opens the first CUDA device.
@@ -68,6 +82,14 @@ pub fn open() -> Result<CudaExecutor, Error> {
 fn describe(error: DriverError) -> String {
     let text = error.error_string().map(|text| text.to_string_lossy().into_owned());
     text.unwrap_or_else(|_| format!("{error:?}"))
+}
+
+/// Bytes that an argument fills.
+const fn size(argument: &Argument) -> usize {
+    match argument {
+        Argument::Pointer { .. } => 8,
+        Argument::I32(_) | Argument::F32(_) => 4,
+    }
 }
 
 fn memory(operation: impl Into<String>) -> impl FnOnce(DriverError) -> Error {
@@ -114,23 +136,45 @@ impl CudaExecutor {
         }
     }
 
-    fn function(&mut self, module: Module, entry: &str) -> Result<Function, Error> {
+    /// The entry point, and why arguments of these sizes cannot be passed to it, if they cannot.
+    fn function(&mut self, module: Module, entry: &str, given: &[usize]) -> Result<(Function, Option<String>), Error> {
         let key = (module, entry.to_owned());
-        if let Some(&function) = self.functions.get(&key) {
-            return Ok(function);
+        if let Some((function, loaded, at)) = self.functions.get(&key) {
+            return Ok((*function, loaded.entries[*at].refusal(given)));
         }
         let modules = self.device.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let no_entry = |program: &str| Error::NoEntry { program: program.to_owned(), entry: entry.to_owned() };
         let (program, loaded) = modules.get(module.0).ok_or_else(|| no_entry("this executor"))?;
-        let name = CString::new(entry).map_err(|_| no_entry(&program.name))?;
-        let function = loaded.function(&name).map_err(|_| no_entry(&program.name))?;
+        let missing = || no_entry(&program.name);
+        let at = loaded.entries.iter().position(|signature| signature.name == entry).ok_or_else(missing)?;
+        let name = CString::new(entry).map_err(|_| missing())?;
+        let function = loaded.function(&name).map_err(|_| missing())?;
+        let refusal = loaded.entries[at].refusal(given);
+        let found = (function, Arc::clone(loaded), at);
         drop(modules);
-        self.functions.insert(key, function);
-        Ok(function)
+        self.functions.insert(key, found);
+        Ok((function, refusal))
+    }
+
+    /// What an entry point of a loaded program takes of the device, as the driver compiled it.
+    ///
+    /// # Errors
+    /// [`Error::NoEntry`], or [`Error::Memory`] if the driver does not say.
+    pub fn resources(&mut self, module: Module, entry: &str) -> Result<Resources, Error> {
+        self.enter()?;
+        let (function, _) = self.function(module, entry, &[])?;
+        let counts = function.resources().map_err(memory(format!("asking what `{entry}` takes")))?;
+        let [registers, local, shared] = counts.map(|count| usize::try_from(count).unwrap_or(0));
+        Ok(Resources { registers, local, shared })
     }
 
     fn enqueue(&mut self, launch: &Launch) -> Result<(), Error> {
-        let function = self.function(launch.module, &launch.entry)?;
+        let refused = |detail: String| Error::Launch { entry: launch.entry.clone(), geometry: launch.geometry, detail };
+        let sizes: Vec<usize> = launch.arguments.iter().map(size).collect();
+        let (function, refusal) = self.function(launch.module, &launch.entry, &sizes)?;
+        if let Some(why) = refusal {
+            return Err(refused(why));
+        }
         let mut words = Vec::with_capacity(launch.arguments.len());
         for argument in &launch.arguments {
             words.push(match *argument {
@@ -142,11 +186,7 @@ impl CudaExecutor {
             });
         }
         self.last = Some((launch.entry.clone(), launch.geometry));
-        self.stream.launch(function, launch.geometry, &mut words).map_err(|error| Error::Launch {
-            entry: launch.entry.clone(),
-            geometry: launch.geometry,
-            detail: describe(error),
-        })
+        self.stream.launch(function, launch.geometry, &mut words).map_err(|error| refused(describe(error)))
     }
 }
 
@@ -181,7 +221,7 @@ impl Executor for CudaExecutor {
         };
         let failed = |log: String| Error::Compile { program: program.name.clone(), log };
         let image = CString::new(ptx.as_str()).map_err(|_| failed("the PTX has a NUL byte in it".into()))?;
-        let loaded = LoadedModule::load(&image, entries(&ptx)).map_err(|(error, log)| {
+        let loaded = LoadedModule::load(&image, signatures(&ptx)).map_err(|(error, log)| {
             failed(if log.is_empty() { describe(error) } else { format!("{}\n{log}", describe(error)) })
         })?;
         modules.push((program.clone(), Arc::new(loaded)));
@@ -190,7 +230,10 @@ impl Executor for CudaExecutor {
 
     fn entries(&self, module: Module) -> Vec<String> {
         let modules = self.device.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        modules.get(module.0).map(|(_, loaded)| loaded.entries.clone()).unwrap_or_default()
+        modules
+            .get(module.0)
+            .map(|(_, loaded)| loaded.entries.iter().map(|entry| entry.name.clone()).collect())
+            .unwrap_or_default()
     }
 
     fn alloc(&mut self, bytes: usize) -> Result<Buffer, Error> {
@@ -257,12 +300,6 @@ impl Drop for CudaExecutor {
     }
 }
 
-/// Names of the entry points of a PTX text, in its order.
-fn entries(ptx: &str) -> Vec<String> {
-    let name = |rest: &str| rest.trim_start().split(['(', ' ', '\n', '\t']).next().unwrap_or_default().to_owned();
-    ptx.split(".entry").skip(1).map(name).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,11 +311,5 @@ mod tests {
         }
         let error = open().err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("no CUDA driver was found"), "{error}");
-    }
-
-    #[test]
-    fn entry_names_are_read_from_ptx() {
-        let ptx = ".visible .entry gdn_step(\n.param .u64 a\n)\n.entry other\n(";
-        assert_eq!(entries(ptx), ["gdn_step", "other"]);
     }
 }
