@@ -18,7 +18,7 @@
 #![deny(unsafe_code)]
 #![allow(clippy::inline_always, clippy::too_many_lines, clippy::verbose_bit_mask, clippy::needless_bitwise_bool)]
 
-pub(crate) mod arith;
+pub mod arith;
 mod bits;
 mod checks;
 mod coverage;

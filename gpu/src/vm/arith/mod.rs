@@ -1,11 +1,58 @@
-//! Arithmetic beyond what the processor does by itself: rounding modes, narrow formats, conversions, approximations.
+//! The arithmetic of PTX as pure functions: bits in, bits out, no state, no panics.
 //!
-//! Everything narrower than f64 is computed as an f64 and the sign of what it leaves out, which rounds correctly to any
-//! format and mode.
+//! | module | holds | first functions to call |
+//! | --- | --- | --- |
+//! | [`soft`] | formats, exact integer evaluation, one rounding | [`soft::Format::fma`], [`soft::Format::round`] |
+//! | [`float`] | f32: `add sub mul fma div rcp sqrt`, every mode, `.ftz`, `.sat`; fast exact rows | [`float::fma`], [`float::fma_rows`] |
+//! | [`double`] | f64: the same, NaN payloads kept | [`double::fma`] |
+//! | [`half`] | f16, bf16 and their pairs, `.relu` | [`half::fma`], [`half::pair`] |
+//! | [`compare`] | `min max set setp testp copysign abs neg` | [`compare::extreme`], [`compare::floats`] |
+//! | [`cvt`] | conversions between all of them and integers | [`cvt::float_to_int`], [`cvt::float_to_float`] |
+//! | [`int`] | typed integer arithmetic, carries, division | `int::s32::mul_hi`, [`int::add_cc`] |
+//! | [`field`] | shifts, bit fields, permutes, `lop3`, dot products | [`field::shf_l`], [`field::prmt`] |
+//! | [`approx`] | approximate instructions, correctly rounded or adversarial | [`approx::ex2`], [`approx::Approx`] |
+//!
+//! Conventions: an f16 or bf16 is the low half of a u32, a pair has its second element in the upper half; [`Mode`] carries
+//! the modifiers of floating-point instructions. Sections in comments are those of NVIDIA's PTX ISA 9.1.
+//!
+//! Below that stands what the machine's decoder uses for the same purposes: everything narrower than f64 is computed as an
+//! f64 and the sign of what it leaves out.
+
+pub mod approx;
+pub mod compare;
+pub mod cvt;
+pub mod double;
+pub mod field;
+pub mod float;
+pub mod half;
+pub mod int;
+pub mod soft;
+#[cfg(test)]
+mod tests;
+
+/// The modifiers of a floating-point instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// `.rn`, `.rz`, `.rm`, `.rp`, `.rna`.
+    pub rounding: Rounding,
+    /// Subnormal operands and results become zeros of their sign.
+    pub ftz: bool,
+    /// The result is clamped to [+0, 1]; NaN becomes +0.
+    pub sat: bool,
+    /// A negative result becomes +0 (NaN stays).
+    pub relu: bool,
+}
+
+impl Mode {
+    /// A rounding mode without modifiers.
+    pub const fn rounding(rounding: Rounding) -> Self {
+        Self { rounding, ftz: false, sat: false, relu: false }
+    }
+}
 
 /// A rounding mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Rounding {
+pub enum Rounding {
     /// To nearest, ties to even.
     #[default]
     Nearest,

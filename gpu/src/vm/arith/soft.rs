@@ -1,0 +1,399 @@
+//! Binary floating point by integers: any format up to f64, any rounding mode, nothing assumed of the processor.
+//!
+//! A finite operand becomes a [`Real`] — sign, integer significand, exponent — an operation yields another one that is exact
+//! or exact up to a sticky bit, and [`Format::round`] rounds once. So every result is correctly rounded by construction,
+//! subnormals, overflow and signed zeros included.
+
+use super::Rounding;
+
+/// A binary interchange format, held in the low bits of a u64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Bits of the significand, the hidden one included.
+    pub precision: u32,
+    /// Bits of the exponent field.
+    pub exponent_bits: u32,
+    /// The NaN of an operation without NaN operands.
+    pub nan: u64,
+    /// Whether an operand's NaN payload survives (f64 only).
+    pub payloads: bool,
+}
+
+/// IEEE binary16. Its canonical NaN is `0x7FFF`.
+pub const F16: Format = Format { precision: 11, exponent_bits: 5, nan: 0x7FFF, payloads: false };
+/// The upper half of a binary32. Its canonical NaN is `0x7FFF`.
+pub const BF16: Format = Format { precision: 8, exponent_bits: 8, nan: 0x7FFF, payloads: false };
+/// `tf32` as its 19 significant bits; [`super::cvt::tf32`] puts them at the top of a word.
+pub const TF32: Format = Format { precision: 11, exponent_bits: 8, nan: 0x3_FFFF, payloads: false };
+/// IEEE binary32. PTX: single-precision instructions return an unspecified NaN; hardware returns `0x7FFFFFFF`.
+pub const F32: Format = Format { precision: 24, exponent_bits: 8, nan: 0x7FFF_FFFF, payloads: false };
+/// IEEE binary64. PTX: NaN payloads are supported for double-precision instructions.
+pub const F64: Format = Format { precision: 53, exponent_bits: 11, nan: 0xFFF8_0000_0000_0000, payloads: true };
+/// The upper word of a binary64, "1.11.20", in which the approximate f64 instructions work.
+pub const F64_HIGH: Format = Format { precision: 21, exponent_bits: 11, nan: 0x7FFF_FFFF, payloads: false };
+
+/// A finite value: `±(significand + s)·2^exponent`, where `0 < s < 1` if sticky and `s = 0` otherwise.
+///
+/// Whoever sets `sticky` leaves the significand at least two bits longer than the format it will be rounded to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Real {
+    /// The sign, of zeros too.
+    pub negative: bool,
+    /// The integer significand.
+    pub significand: u128,
+    /// The power of two that it counts.
+    pub exponent: i32,
+    /// Whether something below the significand was cut.
+    pub sticky: bool,
+}
+
+/// What bits of a format stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Not a number.
+    Nan,
+    /// An infinity, negative or not.
+    Infinite(bool),
+    /// Everything else.
+    Finite(Real),
+}
+
+/// Where [`Real::aligned`] puts the highest bit: one bit of room for a carry.
+const TOP: u32 = 126;
+
+impl Real {
+    /// A zero.
+    pub const fn zero(negative: bool) -> Self {
+        Self { negative, significand: 0, exponent: 0, sticky: false }
+    }
+
+    /// An integer.
+    pub const fn integer(value: i128) -> Self {
+        Self { negative: value < 0, significand: value.unsigned_abs(), exponent: 0, sticky: false }
+    }
+
+    const fn is_zero(self) -> bool {
+        self.significand == 0 && !self.sticky
+    }
+
+    /// The same value with its highest bit at [`TOP`]; exact for significands of at most 127 bits.
+    const fn aligned(self) -> Self {
+        let shift = self.significand.leading_zeros().saturating_sub(127 - TOP);
+        if self.significand == 0 {
+            return self;
+        }
+        Self { significand: self.significand << shift, exponent: self.exponent - shift as i32, ..self }
+    }
+
+    /// The exact product of significands of at most 64 bits.
+    pub const fn times(self, other: Self) -> Self {
+        Self {
+            negative: self.negative != other.negative,
+            significand: self.significand.wrapping_mul(other.significand),
+            exponent: self.exponent + other.exponent,
+            sticky: false,
+        }
+    }
+
+    /// The sum of two exact values of at most 106 bits each; `mode` gives the sign of an exact zero.
+    ///
+    /// With highest bits aligned to bit 126, operands end in at least 20 zeros. If the exponents differ by no more than
+    /// that, nothing is cut. Otherwise the larger operand dominates: the sum keeps at least 125 bits, and what is cut of the
+    /// smaller one is a fraction of the last place, counted as sticky (after borrowing one where it is subtracted).
+    pub const fn plus(self, other: Self, mode: Rounding) -> Self {
+        if self.is_zero() && other.is_zero() {
+            let negative =
+                if self.negative == other.negative { self.negative } else { matches!(mode, Rounding::Down) };
+            return Self::zero(negative);
+        }
+        if self.is_zero() {
+            return other;
+        }
+        if other.is_zero() {
+            return self;
+        }
+        let (x, y) = (self.aligned(), other.aligned());
+        let ordered = x.exponent > y.exponent || x.exponent == y.exponent && x.significand >= y.significand;
+        let (big, small) = if ordered { (x, y) } else { (y, x) };
+        let gap = big.exponent.abs_diff(small.exponent);
+        let (kept, cut) = if gap > 127 {
+            (0, true)
+        } else {
+            (small.significand >> gap, small.significand & ((1 << gap) - 1) != 0)
+        };
+        if big.negative == small.negative {
+            return Self { significand: big.significand + kept, sticky: cut, ..big };
+        }
+        let significand = big.significand - kept - cut as u128;
+        if significand == 0 && !cut {
+            return Self::zero(matches!(mode, Rounding::Down));
+        }
+        Self { significand, sticky: cut, ..big }
+    }
+
+    /// The quotient of values of at most 53 bits; the divisor is not zero.
+    ///
+    /// A dividend of 127 bits over a divisor of at most 53 leaves at least 74.
+    pub const fn over(self, divisor: Self) -> Self {
+        let negative = self.negative != divisor.negative;
+        if self.significand == 0 || divisor.significand == 0 {
+            return Self::zero(negative);
+        }
+        let dividend = self.aligned();
+        Self {
+            negative,
+            significand: dividend.significand / divisor.significand,
+            exponent: dividend.exponent - divisor.exponent,
+            sticky: !dividend.significand.is_multiple_of(divisor.significand),
+        }
+    }
+
+    /// The square root of a value that is not negative, to at least 63 bits.
+    pub const fn root(self) -> Self {
+        if self.significand == 0 {
+            return self;
+        }
+        let mut square = self.aligned();
+        if square.exponent & 1 != 0 {
+            square.significand >>= 1; // At most 53 bits are in use, so the lowest is zero.
+            square.exponent += 1;
+        }
+        let significand = square.significand.isqrt();
+        let sticky = significand * significand != square.significand;
+        Self { negative: false, significand, exponent: square.exponent / 2, sticky }
+    }
+}
+
+/// Whether a magnitude with `odd` last place and a rest of `half` (its order against one half) rounds up.
+const fn rounds_up(mode: Rounding, negative: bool, odd: bool, half: i8, inexact: bool) -> bool {
+    match mode {
+        Rounding::Nearest => half > 0 || half == 0 && odd,
+        Rounding::Away => half >= 0,
+        Rounding::Zero => false,
+        Rounding::Down => negative && inexact,
+        Rounding::Up => !negative && inexact,
+    }
+}
+
+impl Real {
+    /// Divides the magnitude by `2^shift` and rounds it to an integer.
+    pub const fn shifted(self, shift: u32, mode: Rounding) -> u128 {
+        let (whole, rest, half) = match shift {
+            0 => (self.significand, 0, 0),
+            1..128 => (self.significand >> shift, self.significand & ((1 << shift) - 1), 1 << (shift - 1)),
+            128 => (0, self.significand, 1 << 127),
+            _ => (0, (self.significand != 0) as u128, u128::MAX), // Below one half, whatever it is.
+        };
+        let inexact = rest != 0 || self.sticky;
+        // Without a shift only the sticky part is left, which then stands for less than one half.
+        let order = if shift == 0 || rest < half {
+            -1
+        } else {
+            (rest > half || self.sticky) as i8
+        };
+        whole + rounds_up(mode, self.negative, whole & 1 != 0, order, inexact) as u128
+    }
+}
+
+impl Format {
+    /// Bits in all.
+    pub const fn width(self) -> u32 {
+        self.precision + self.exponent_bits
+    }
+
+    /// The sign bit.
+    pub const fn sign(self) -> u64 {
+        1 << (self.width() - 1)
+    }
+
+    /// Positive infinity.
+    pub const fn infinity(self) -> u64 {
+        ((1 << self.exponent_bits) - 1) << (self.precision - 1)
+    }
+
+    /// Positive one.
+    pub const fn one(self) -> u64 {
+        ((1 << (self.exponent_bits - 1)) - 1) << (self.precision - 1)
+    }
+
+    const fn bias(self) -> i32 {
+        (1 << (self.exponent_bits - 1)) - 1
+    }
+
+    /// Exponent of the last place of subnormals.
+    const fn least(self) -> i32 {
+        2 - self.bias() - self.precision as i32
+    }
+
+    /// Whether bits are a NaN.
+    #[inline]
+    pub const fn is_nan(self, bits: u64) -> bool {
+        bits & (self.sign() - 1) > self.infinity()
+    }
+
+    /// Whether bits are subnormal or zero.
+    pub const fn is_tiny(self, bits: u64) -> bool {
+        bits & self.infinity() == 0
+    }
+
+    /// A subnormal becomes a zero of its sign.
+    #[inline]
+    pub const fn flush(self, bits: u64) -> u64 {
+        if self.is_tiny(bits) { bits & self.sign() } else { bits }
+    }
+
+    /// Splits bits.
+    pub const fn decode(self, bits: u64) -> Value {
+        let negative = bits & self.sign() != 0;
+        let magnitude = bits & (self.sign() - 1);
+        if magnitude > self.infinity() {
+            return Value::Nan;
+        }
+        if magnitude == self.infinity() {
+            return Value::Infinite(negative);
+        }
+        let hidden = 1 << (self.precision - 1);
+        let field = (magnitude >> (self.precision - 1)) as i32;
+        let fraction = magnitude & (hidden - 1);
+        let (significand, exponent) =
+            if field == 0 { (fraction, self.least()) } else { (fraction | hidden, self.least() + field - 1) };
+        Value::Finite(Real { negative, significand: significand as u128, exponent, sticky: false })
+    }
+
+    /// The NaN that an operation on these operands returns.
+    #[inline]
+    pub const fn nan_of(self, a: u64, b: u64, c: u64) -> u64 {
+        let quiet = 1 << (self.precision - 2);
+        if self.payloads && self.is_nan(a) {
+            a | quiet
+        } else if self.payloads && self.is_nan(b) {
+            b | quiet
+        } else if self.payloads && self.is_nan(c) {
+            c | quiet
+        } else {
+            self.nan
+        }
+    }
+
+    /// Rounds a value once.
+    pub const fn round(self, value: Real, mode: Rounding) -> u64 {
+        let sign = if value.negative { self.sign() } else { 0 };
+        if value.is_zero() {
+            return sign;
+        }
+        let top = value.exponent + 127 - value.significand.leading_zeros() as i32;
+        let unit = top - (self.precision as i32 - 1);
+        let unit = if unit < self.least() { self.least() } else { unit };
+        let shift = unit - value.exponent;
+        let whole =
+            if shift <= 0 { value.significand << -shift } else { value.shifted(shift as u32, mode) };
+        // The exponent field counts from 0 for subnormals; a carry out of the significand moves into it by itself.
+        let bits = (((unit - self.least()) as u128) << (self.precision - 1)) + whole;
+        if bits >= self.infinity() as u128 {
+            let clamps = match mode {
+                Rounding::Nearest | Rounding::Away => false,
+                Rounding::Zero => true,
+                Rounding::Down => !value.negative,
+                Rounding::Up => value.negative,
+            };
+            return sign | (self.infinity() - clamps as u64);
+        }
+        sign | bits as u64
+    }
+
+    /// An f64 in this format.
+    pub const fn from_f64(self, value: f64, mode: Rounding) -> u64 {
+        match F64.decode(value.to_bits()) {
+            Value::Nan => self.nan,
+            Value::Infinite(negative) => self.signed(self.infinity(), negative),
+            Value::Finite(real) => self.round(real, mode),
+        }
+    }
+
+    /// The value as an f64, exact for every format here.
+    pub const fn to_f64(self, bits: u64) -> f64 {
+        f64::from_bits(match self.decode(bits) {
+            Value::Nan => F64.nan,
+            Value::Infinite(negative) => F64.signed(F64.infinity(), negative),
+            Value::Finite(real) => F64.round(real, Rounding::Nearest),
+        })
+    }
+
+    /// A magnitude with a sign.
+    pub const fn signed(self, magnitude: u64, negative: bool) -> u64 {
+        if negative { magnitude | self.sign() } else { magnitude }
+    }
+
+    /// `a + b`.
+    pub const fn add(self, a: u64, b: u64, mode: Rounding) -> u64 {
+        match (self.decode(a), self.decode(b)) {
+            (Value::Finite(x), Value::Finite(y)) => self.round(x.plus(y, mode), mode),
+            (Value::Nan, _) | (_, Value::Nan) => self.nan_of(a, b, 0),
+            (Value::Infinite(x), Value::Infinite(y)) if x != y => self.nan,
+            (Value::Infinite(x), _) | (_, Value::Infinite(x)) => self.signed(self.infinity(), x),
+        }
+    }
+
+    /// `a − b`; a NaN `b` keeps its sign.
+    pub const fn sub(self, a: u64, b: u64, mode: Rounding) -> u64 {
+        self.add(a, if self.is_nan(b) { b } else { b ^ self.sign() }, mode)
+    }
+
+    /// `a · b`.
+    pub const fn mul(self, a: u64, b: u64, mode: Rounding) -> u64 {
+        match (self.decode(a), self.decode(b)) {
+            (Value::Finite(x), Value::Finite(y)) => self.round(x.times(y), mode),
+            (x, y) => self.infinite_product(a, b, x, y),
+        }
+    }
+
+    const fn infinite_product(self, a: u64, b: u64, x: Value, y: Value) -> u64 {
+        let negative = (a ^ b) & self.sign() != 0;
+        match (x, y) {
+            (Value::Nan, _) | (_, Value::Nan) => self.nan_of(a, b, 0),
+            (Value::Finite(r), _) | (_, Value::Finite(r)) if r.is_zero() => self.nan,
+            _ => self.signed(self.infinity(), negative),
+        }
+    }
+
+    /// `a · b + c`, rounded once.
+    pub const fn fma(self, a: u64, b: u64, c: u64, mode: Rounding) -> u64 {
+        if self.is_nan(a) || self.is_nan(b) || self.is_nan(c) {
+            return self.nan_of(a, b, c);
+        }
+        match (self.decode(a), self.decode(b), self.decode(c)) {
+            (Value::Finite(x), Value::Finite(y), Value::Finite(z)) => self.round(x.times(y).plus(z, mode), mode),
+            (Value::Finite(_), Value::Finite(_), _) => c,
+            (x, y, _) => {
+                let product = self.infinite_product(a, b, x, y);
+                if self.is_nan(product) { product } else { self.add(product, c, mode) }
+            }
+        }
+    }
+
+    /// `a / b`.
+    pub const fn div(self, a: u64, b: u64, mode: Rounding) -> u64 {
+        let negative = (a ^ b) & self.sign() != 0;
+        match (self.decode(a), self.decode(b)) {
+            (Value::Nan, _) | (_, Value::Nan) => self.nan_of(a, b, 0),
+            (Value::Infinite(_), Value::Infinite(_)) => self.nan,
+            (Value::Infinite(_), _) => self.signed(self.infinity(), negative),
+            (_, Value::Infinite(_)) => self.signed(0, negative),
+            (Value::Finite(x), Value::Finite(y)) if y.is_zero() => {
+                if x.is_zero() { self.nan } else { self.signed(self.infinity(), negative) }
+            }
+            (Value::Finite(x), Value::Finite(y)) => self.round(x.over(y), mode),
+        }
+    }
+
+    /// `√a`; `√−0` is `−0`.
+    pub const fn sqrt(self, a: u64, mode: Rounding) -> u64 {
+        match self.decode(a) {
+            Value::Nan => self.nan_of(a, 0, 0),
+            Value::Infinite(false) => a,
+            Value::Finite(x) if x.is_zero() => a,
+            Value::Finite(x) if !x.negative => self.round(x.root(), mode),
+            _ => self.nan,
+        }
+    }
+}
