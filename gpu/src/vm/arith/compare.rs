@@ -3,7 +3,8 @@
 use super::soft::{Format, Value};
 use std::cmp::Ordering;
 
-/// Modifiers of `min` and `max`.
+/// Modifiers of `min` and `max`, each of which an instruction has or has not.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extreme {
     /// `max` rather than `min`.
@@ -37,7 +38,7 @@ pub const fn extreme(format: Format, a: u64, b: u64, m: Extreme) -> u64 {
         (false, true) => x,
         (false, false) => {
             let less = rank(format, x) < rank(format, y);
-            if less != m.max { x } else { y }
+            if less == m.max { y } else { x }
         }
     };
     if m.xorsign { result & !format.sign() | sign } else { result }

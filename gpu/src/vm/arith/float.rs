@@ -83,7 +83,7 @@ pub const fn finish(bits: u32, m: Mode) -> u32 {
     if m.sat {
         return saturate(bits);
     }
-    if m.relu && bits > 0x8000_0000 { 0 } else { bits }
+    if m.relu && bits >= 0x8000_0000 { 0 } else { bits }
 }
 
 /// Clamps to [+0, 1]; NaN and −0 become +0.

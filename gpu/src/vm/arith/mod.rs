@@ -26,6 +26,7 @@ pub mod field;
 pub mod float;
 pub mod half;
 pub mod int;
+mod real;
 pub mod soft;
 #[cfg(test)]
 mod tests;
