@@ -116,12 +116,8 @@ fn the_vectorizable_fma_equals_the_fused_one_on_a_million_operands() {
 
 #[test]
 fn double_rounding_does_not_happen_in_fma() {
-    // (1 + 2^-23)·(1 + 2^-23) + 2^-80 = 1 + 2^-22 + 2^-46 + 2^-80; just above no tie, and −2^-80 just below.
-    let x = 0x3F80_0001;
-    assert_eq!(float::fma(x, x, 0x1780_0000, RN), 0x3F80_0002);
-    // 2^24 + 1 is a tie that the smallest subnormal breaks.
-    let (two24, one, tiny) = (0x4B80_0000, 0x3F80_0000_u32, 1);
-    let _ = tiny;
+    // 2^24 + 1 is a tie of spacing 2; the smallest subnormal breaks it where a rounded product would not.
+    let (two24, one) = (16_777_216f32.to_bits(), 1f32.to_bits());
     assert_eq!(float::fma(two24, one, one, RN), two24);
     // 4097·4097 = 2^24 + 2^13 + 1, a tie of spacing 2: to even downwards; a subnormal more breaks it upwards.
     let n = 4097f32.to_bits();

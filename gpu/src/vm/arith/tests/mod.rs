@@ -1,3 +1,5 @@
 //! Statements about the arithmetic, each compared with an independent evaluation.
+mod conversions;
 mod floats;
+mod integers;
 mod oracle;
