@@ -91,7 +91,7 @@ pub fn interval(format: Format, exact: f64, bound: Bound) -> (f64, f64) {
     let (low, high) = (center - room, center + room);
     if across {
         (low, high)
-    } else if exact < 0.0 {
+    } else if exact.is_sign_negative() {
         (low, high.min(0.0))
     } else {
         (low.max(0.0), high)
@@ -112,7 +112,7 @@ fn choose(format: Format, exact: f64, bound: Bound, how: Approx) -> u64 {
         let value = format.to_f64(bits);
         if value.is_finite() && low <= value && value <= high {
             // A zero has the exact value's sign.
-            return if value == 0.0 { format.signed(0, exact < 0.0) } else { bits };
+            return if value == 0.0 { format.signed(0, exact.is_sign_negative()) } else { bits };
         }
     }
     rounded

@@ -63,8 +63,7 @@ impl Real {
     #[must_use]
     pub const fn plus(self, other: Self, mode: Rounding) -> Self {
         if self.is_zero() && other.is_zero() {
-            let negative =
-                if self.negative == other.negative { self.negative } else { matches!(mode, Rounding::Down) };
+            let negative = if self.negative == other.negative { self.negative } else { matches!(mode, Rounding::Down) };
             return Self::zero(negative);
         }
         if self.is_zero() {
@@ -77,11 +76,8 @@ impl Real {
         let ordered = x.exponent > y.exponent || x.exponent == y.exponent && x.significand >= y.significand;
         let (big, small) = if ordered { (x, y) } else { (y, x) };
         let gap = big.exponent.abs_diff(small.exponent);
-        let (kept, cut) = if gap > 127 {
-            (0, true)
-        } else {
-            (small.significand >> gap, small.significand & ((1 << gap) - 1) != 0)
-        };
+        let (kept, cut) =
+            if gap > 127 { (0, true) } else { (small.significand >> gap, small.significand & ((1 << gap) - 1) != 0) };
         if big.negative == small.negative {
             return Self { significand: big.significand + kept, sticky: cut, ..big };
         }
@@ -149,11 +145,7 @@ impl Real {
         };
         let inexact = rest != 0 || self.sticky;
         // Without a shift only the sticky part is left, which then stands for less than one half.
-        let order = if shift == 0 || rest < half {
-            -1
-        } else {
-            (rest > half || self.sticky) as i8
-        };
+        let order = if shift == 0 || rest < half { -1 } else { (rest > half || self.sticky) as i8 };
         whole + rounds_up(mode, self.negative, whole & 1 != 0, order, inexact) as u128
     }
 }

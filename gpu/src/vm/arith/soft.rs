@@ -135,8 +135,7 @@ impl Format {
         let unit = top - (self.precision as i32 - 1);
         let unit = if unit < self.least() { self.least() } else { unit };
         let shift = unit - value.exponent;
-        let whole =
-            if shift <= 0 { value.significand << -shift } else { value.shifted(shift as u32, mode) };
+        let whole = if shift <= 0 { value.significand << -shift } else { value.shifted(shift as u32, mode) };
         // The exponent field counts from 0 for subnormals; a carry out of the significand moves into it by itself.
         let bits = (((unit - self.least()) as u128) << (self.precision - 1)) + whole;
         if bits >= self.infinity() as u128 {
@@ -230,7 +229,11 @@ impl Format {
             (Value::Infinite(_), _) => self.signed(self.infinity(), negative),
             (_, Value::Infinite(_)) => self.signed(0, negative),
             (Value::Finite(x), Value::Finite(y)) if y.is_zero() => {
-                if x.is_zero() { self.nan } else { self.signed(self.infinity(), negative) }
+                if x.is_zero() {
+                    self.nan
+                } else {
+                    self.signed(self.infinity(), negative)
+                }
             }
             (Value::Finite(x), Value::Finite(y)) => self.round(x.over(y), mode),
         }

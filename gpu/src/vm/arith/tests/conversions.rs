@@ -54,7 +54,13 @@ fn floats_become_the_rounded_integer_clamped_to_the_type() {
                 for mode in MODES {
                     let (least, most) = (IBig::from(to.min()), IBig::from(to.max()));
                     let exact = integral(format, bits, mode);
-                    let expected = if exact < least { least } else if exact > most { most } else { exact };
+                    let expected = if exact < least {
+                        least
+                    } else if exact > most {
+                        most
+                    } else {
+                        exact
+                    };
                     let found = IBig::from(to.value(cvt::float_to_int(format, to, bits, mode, false)));
                     assert_eq!(found, expected, "{format:?} {bits:#x} to {to:?} {mode:?}");
                 }

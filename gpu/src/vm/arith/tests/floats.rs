@@ -99,13 +99,22 @@ fn the_vectorizable_fma_equals_the_fused_one_on_a_million_operands() {
     let mut draws = Draws(1);
     for _ in 0..31_250 {
         let rows: [[u32; 32]; 3] = std::array::from_fn(|_| {
-            std::array::from_fn(|_| if draws.below(4) == 0 { draws.next() as u32 } else { draws.operand(F32, F32.one()) as u32 })
+            std::array::from_fn(|_| {
+                if draws.below(4) == 0 { draws.next() as u32 } else { draws.operand(F32, F32.one()) as u32 }
+            })
         });
         let [a, b, c] = rows;
         let (plain, flushed) = (float::fma_rows(&a, &b, &c), float::fma_ftz_rows(&a, &b, &c));
         for i in 0..32 {
             let f = f32::from_bits;
-            assert_eq!(plain[i], float::canonical(f(a[i]).mul_add(f(b[i]), f(c[i]))), "{:x} {:x} {:x}", a[i], b[i], c[i]);
+            assert_eq!(
+                plain[i],
+                float::canonical(f(a[i]).mul_add(f(b[i]), f(c[i]))),
+                "{:x} {:x} {:x}",
+                a[i],
+                b[i],
+                c[i]
+            );
             let z = |bits| f(float::flush(bits));
             let expected = float::flush(float::canonical(z(a[i]).mul_add(z(b[i]), z(c[i]))));
             assert_eq!(flushed[i], expected, "ftz {:x} {:x} {:x}", a[i], b[i], c[i]);
@@ -135,12 +144,10 @@ fn overflow_and_underflow_follow_the_direction() {
         [0xFF80_0000, 0xFF7F_FFFF, 0xFF80_0000, 0xFF7F_FFFF]
     );
     assert_eq!([RN, RZ, RM, RP].map(|m| float::mul(1, 0x3E80_0000, m)), [0, 0, 0, 1]);
-    assert_eq!([RN, RZ, RM, RP].map(|m| float::mul(0x8000_0001, 1, m)), [
-        0x8000_0000,
-        0x8000_0000,
-        0x8000_0001,
-        0x8000_0000
-    ]);
+    assert_eq!(
+        [RN, RZ, RM, RP].map(|m| float::mul(0x8000_0001, 1, m)),
+        [0x8000_0000, 0x8000_0000, 0x8000_0001, 0x8000_0000]
+    );
     assert_eq!(double::mul(1, 1, Rounding::Up), 1);
     assert_eq!(double::div(F64.infinity() - 1, 1, Rounding::Zero), F64.infinity() - 1);
 }

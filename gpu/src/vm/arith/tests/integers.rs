@@ -160,21 +160,25 @@ fn bit_fields_agree_with_the_pseudocode() {
     let mut draws = Draws(6);
     for _ in 0..COUNT {
         let (a, b) = (draw(&mut draws), draw(&mut draws));
-        let (pos, len) = (draws.below(80) as u32 * draws.below(5) as u32, draws.below(80) as u32 * draws.below(5) as u32);
+        let (pos, len) =
+            (draws.below(80) as u32 * draws.below(5) as u32, draws.below(80) as u32 * draws.below(5) as u32);
         for width in [32, 64] {
             let low = if width == 64 { u64::MAX } else { 0xFFFF_FFFF };
             let (a, b) = (a & low, b & low);
             for signed in [false, true] {
-                assert_eq!(field::bfe(a, pos, len, width, signed), bfe(a, pos, len, width, signed), "{a:x} {pos} {len}");
+                assert_eq!(
+                    field::bfe(a, pos, len, width, signed),
+                    bfe(a, pos, len, width, signed),
+                    "{a:x} {pos} {len}"
+                );
                 let negative = signed && a >> (width - 1) & 1 == 1;
                 let found = (0..width).rev().find(|&at| (a >> at & 1 == 1) != negative);
                 assert_eq!(field::bfind(a, width, signed, false), found.unwrap_or(u32::MAX));
                 assert_eq!(field::bfind(a, width, signed, true), found.map_or(u32::MAX, |at| width - 1 - at));
             }
             let (p, l) = (pos & 255, len & 255);
-            let inserted = (0..width).fold(0, |d, i| {
-                d | if i >= p && i < p + l { a >> (i - p) & 1 } else { b >> i & 1 } << i
-            });
+            let inserted =
+                (0..width).fold(0, |d, i| d | if i >= p && i < p + l { a >> (i - p) & 1 } else { b >> i & 1 } << i);
             assert_eq!(field::bfi(a, b, pos, len, width), inserted, "{a:x} {b:x} {pos} {len}");
             assert_eq!(field::brev(a, width), (0..width).fold(0, |d, i| d | (a >> i & 1) << (width - 1 - i)));
             assert_eq!(field::popc(a, width), (0..width).filter(|&i| a >> i & 1 == 1).count() as u32);

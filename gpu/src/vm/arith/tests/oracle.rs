@@ -156,7 +156,8 @@ pub(super) fn evaluate(op: Op, format: Format, a: u64, b: u64, c: u64) -> [u64; 
         Op::Sqrt => false,
         _ => total < IBig::ZERO,
     };
-    let magnitude = |v: &IBig| UBig::try_from(if *v < IBig::ZERO { -v.clone() } else { v.clone() }).expect("a magnitude");
+    let magnitude =
+        |v: &IBig| UBig::try_from(if *v < IBig::ZERO { -v.clone() } else { v.clone() }).expect("a magnitude");
     let (total, divisor) = (magnitude(&total), magnitude(&y));
     let found = match op {
         Op::Div => {
