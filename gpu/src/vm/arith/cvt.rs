@@ -8,21 +8,29 @@ use super::{Mode, Rounding};
 /// An integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Integer {
-    /// Width in bits: 8, 16, 32 or 64.
-    pub bits: u32,
+    /// Width in bits.
+    pub(super) bits: u32,
     /// Whether it is signed.
-    pub signed: bool,
+    pub(super) signed: bool,
+}
+
+const fn within(bits: u32) -> u32 {
+    match bits {
+        0 => 1,
+        1..=64 => bits,
+        _ => 64,
+    }
 }
 
 impl Integer {
-    /// A signed type.
+    /// A signed type of 8, 16, 32 or 64 bits (whatever else is taken for the nearest from 1 to 64).
     pub const fn signed(bits: u32) -> Self {
-        Self { bits, signed: true }
+        Self { bits: within(bits), signed: true }
     }
 
-    /// An unsigned type.
+    /// An unsigned type, likewise.
     pub const fn unsigned(bits: u32) -> Self {
-        Self { bits, signed: false }
+        Self { bits: within(bits), signed: false }
     }
 
     /// Ones in all its bits.

@@ -76,6 +76,11 @@ pub const fn prmt(a: u32, b: u32, c: u32, mode: Permute) -> u32 {
     result
 }
 
+/// A width: 64, or 32 whatever else is asked for.
+const fn word(width: u32) -> u32 {
+    if width == 64 { 64 } else { 32 }
+}
+
 /// `len` ones, all of them from 64 on.
 const fn ones(len: u32) -> u64 {
     if len >= 64 { u64::MAX } else { (1 << len) - 1 }
@@ -85,6 +90,7 @@ const fn ones(len: u32) -> u64 {
 /// copies of its sign bit.
 #[inline]
 pub const fn bfe(a: u64, pos: u32, len: u32, width: u32, signed: bool) -> u64 {
+    let width = word(width);
     let (pos, len) = (pos & 255, len & 255);
     if len == 0 {
         return 0;
@@ -101,6 +107,7 @@ pub const fn bfe(a: u64, pos: u32, len: u32, width: u32, signed: bool) -> u64 {
 /// `bfi` of `width` 32 or 64: `b` with the low `len` bits of `a` at `pos` (each taken modulo 256).
 #[inline]
 pub const fn bfi(a: u64, b: u64, pos: u32, len: u32, width: u32) -> u64 {
+    let width = word(width);
     let (pos, len) = (pos & 255, len & 255);
     if pos >= width {
         return b & ones(width);
@@ -113,6 +120,7 @@ pub const fn bfi(a: u64, b: u64, pos: u32, len: u32, width: u32) -> u64 {
 /// top; all ones if there is none.
 #[inline]
 pub const fn bfind(a: u64, width: u32, signed: bool, shift: bool) -> u32 {
+    let width = word(width);
     let negative = signed && a >> (width - 1) & 1 != 0;
     let a = (if negative { !a } else { a }) & ones(width);
     if a == 0 {
@@ -125,19 +133,19 @@ pub const fn bfind(a: u64, width: u32, signed: bool, shift: bool) -> u32 {
 /// `brev` of `width` 32 or 64.
 #[inline]
 pub const fn brev(a: u64, width: u32) -> u64 {
-    a.reverse_bits() >> (64 - width)
+    a.reverse_bits() >> (64 - word(width))
 }
 
 /// `clz` of `width` 32 or 64.
 #[inline]
 pub const fn clz(a: u64, width: u32) -> u32 {
-    (a & ones(width)).leading_zeros() - (64 - width)
+    (a & ones(word(width))).leading_zeros() - (64 - word(width))
 }
 
 /// `popc` of `width` 32 or 64.
 #[inline]
 pub const fn popc(a: u64, width: u32) -> u32 {
-    (a & ones(width)).count_ones()
+    (a & ones(word(width))).count_ones()
 }
 
 /// `lop3`: the table's bit `4a + 2b + c`, for every bit.

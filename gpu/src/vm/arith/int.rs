@@ -112,13 +112,10 @@ pub const fn mad_hi_sat(a: i32, b: i32, c: i32) -> i32 {
     s32::mul_hi(a, b).saturating_add(c)
 }
 
-/// `abs`: of the least value, itself.
+/// `abs` of a sign-extended value of 16, 32 or 64 bits: of the least one, itself.
 #[inline]
 pub const fn abs(a: i64, bits: u32) -> i64 {
-    if bits >= 64 {
-        return a.wrapping_abs();
-    }
-    let shift = 64 - bits;
+    let shift = 64_u32.saturating_sub(bits) & 63;
     a.wrapping_abs() << shift >> shift
 }
 

@@ -12,13 +12,13 @@ use super::Rounding;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Bits of the significand, the hidden one included.
-    pub precision: u32,
+    pub(super) precision: u32,
     /// Bits of the exponent field.
-    pub exponent_bits: u32,
+    pub(super) exponent_bits: u32,
     /// The NaN of an operation without NaN operands.
-    pub nan: u64,
+    pub(super) nan: u64,
     /// Whether an operand's NaN payload survives (f64 only).
-    pub payloads: bool,
+    pub(super) payloads: bool,
 }
 
 /// IEEE binary16. Its canonical NaN is `0x7FFF`.
@@ -46,6 +46,11 @@ pub enum Value {
 }
 
 impl Format {
+    /// The NaN of an operation without NaN operands.
+    pub const fn nan(self) -> u64 {
+        self.nan
+    }
+
     /// Bits in all.
     pub const fn width(self) -> u32 {
         self.precision + self.exponent_bits

@@ -5,3 +5,4 @@ mod conversions;
 mod floats;
 mod integers;
 mod oracle;
+mod totality;
