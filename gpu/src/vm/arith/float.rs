@@ -17,7 +17,7 @@
 //! it is an *even* f64 strictly inside f64's 53 bits. An inexact `o` is odd, hence never on a boundary, and lies on the same
 //! side of every boundary as the exact value because no f64 separates the two. Rounding `o` to f32 in any mode therefore
 //! gives the exact value's rounding (Boldo and Melquiond, *Emulation of FMA and correctly rounded sums*, 2008).
-//! Only the sign of an exact zero sum depends on the mode, which [`odd_sum`] leaves to its caller.
+//! Only the sign of an exact zero sum depends on the mode, which the helper leaves to its callers.
 
 use super::soft::F32;
 use super::{Mode, Rounding};
