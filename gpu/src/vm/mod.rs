@@ -18,7 +18,7 @@
 #![deny(unsafe_code)]
 #![allow(clippy::inline_always, clippy::too_many_lines, clippy::verbose_bit_mask, clippy::needless_bitwise_bool)]
 
-pub mod arith;
+pub(crate) mod arith;
 mod bits;
 mod checks;
 mod coverage;

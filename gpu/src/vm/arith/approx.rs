@@ -28,7 +28,7 @@ use std::f64::consts::PI;
 
 /// How an approximate instruction chooses its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Approx {
+pub(crate) enum Approx {
     /// The correctly rounded value.
     #[default]
     CorrectlyRounded,
@@ -41,7 +41,7 @@ pub enum Approx {
 
 /// A draw for an instruction's operands under a seed: the same ones always give the same result.
 #[inline]
-pub const fn draw(seed: u64, a: u64, b: u64) -> u64 {
+pub(crate) const fn draw(seed: u64, a: u64, b: u64) -> u64 {
     let mut z = seed ^ a.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.rotate_left(32).wrapping_mul(0xD1B5_4A32_D192_ED03);
     z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -50,7 +50,7 @@ pub const fn draw(seed: u64, a: u64, b: u64) -> u64 {
 
 /// A permitted error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bound {
+pub(crate) enum Bound {
     /// A fraction of the exact value.
     Relative(f64),
     /// A distance.
@@ -62,7 +62,7 @@ pub enum Bound {
 }
 
 /// What the evaluation in f64 may be off, relatively.
-pub const SLACK: f64 = 8.881_784_197_001_252e-16; // 2^-50
+pub(crate) const SLACK: f64 = 8.881_784_197_001_252e-16; // 2^-50
 
 /// The spacing of a format's values at `x`.
 fn ulp(format: Format, x: f64) -> f64 {
@@ -77,13 +77,13 @@ const fn power(n: i32) -> f64 {
 }
 
 /// The least and the greatest permitted value; an error in ulp does not reach across zero.
-pub fn interval(format: Format, exact: f64, bound: Bound) -> (f64, f64) {
+pub(crate) fn interval(format: Format, exact: f64, bound: Bound) -> (f64, f64) {
     let (center, room, across) = match bound {
         Bound::Relative(e) => (exact, exact.abs() * e, true),
         Bound::Absolute(e) => (exact, e, true),
         Bound::Ulps(n) => (exact, n * ulp(format, exact), false),
         Bound::UlpsOfRounded(n) => {
-            let rounded = format.to_f64(format.from_f64(exact, Rounding::Nearest));
+            let rounded = format.to_f64(format.of_f64(exact, Rounding::Nearest));
             (rounded, n * ulp(format, rounded), false)
         }
     };
@@ -100,7 +100,7 @@ pub fn interval(format: Format, exact: f64, bound: Bound) -> (f64, f64) {
 
 /// Chooses a result of a function whose exact value is `exact`.
 fn choose(format: Format, exact: f64, bound: Bound, how: Approx) -> u64 {
-    let rounded = format.from_f64(exact, Rounding::Nearest);
+    let rounded = format.of_f64(exact, Rounding::Nearest);
     let Approx::Adversarial { draw } = how else { return rounded };
     if !exact.is_finite() || rounded & (format.sign() - 1) >= format.infinity() {
         return rounded;
@@ -108,7 +108,7 @@ fn choose(format: Format, exact: f64, bound: Bound, how: Approx) -> u64 {
     let (low, high) = interval(format, exact, bound);
     let wanted = low + (high - low) * (draw as f64 / u64::MAX as f64);
     for mode in [Rounding::Nearest, Rounding::Down, Rounding::Up] {
-        let bits = format.from_f64(wanted, mode);
+        let bits = format.of_f64(wanted, mode);
         let value = format.to_f64(bits);
         if value.is_finite() && low <= value && value <= high {
             // A zero has the exact value's sign.
@@ -133,7 +133,7 @@ fn single(a: u32, ftz: bool, how: Approx, f: impl Fn(f64) -> (f64, Bound)) -> u3
 
 /// `ex2.approx{.ftz}.f32`: −∞ → +0, ±0 → 1, +∞ → +∞.
 #[inline]
-pub fn ex2(a: u32, ftz: bool, how: Approx) -> u32 {
+pub(crate) fn ex2(a: u32, ftz: bool, how: Approx) -> u32 {
     single(a, ftz, how, |x| {
         let special = x == 0.0 || x.is_infinite();
         (x.exp2(), if special { Bound::Relative(0.0) } else { Bound::UlpsOfRounded(2.0) })
@@ -142,7 +142,7 @@ pub fn ex2(a: u32, ftz: bool, how: Approx) -> u32 {
 
 /// `lg2.approx{.ftz}.f32`: negative → NaN, ±0 → −∞, +∞ → +∞.
 #[inline]
-pub fn lg2(a: u32, ftz: bool, how: Approx) -> u32 {
+pub(crate) fn lg2(a: u32, ftz: bool, how: Approx) -> u32 {
     single(a, ftz, how, |x| {
         let bound = if 0.5 < x && x < 2.0 { Bound::Absolute(power(-22)) } else { Bound::Relative(power(-22)) };
         (x.log2(), bound)
@@ -168,37 +168,37 @@ fn circular(a: u32, ftz: bool, how: Approx, f: impl Fn(f64) -> f64) -> u32 {
 
 /// `sin.approx{.ftz}.f32`: ±0 → ±0, ±∞ → NaN.
 #[inline]
-pub fn sin(a: u32, ftz: bool, how: Approx) -> u32 {
+pub(crate) fn sin(a: u32, ftz: bool, how: Approx) -> u32 {
     circular(a, ftz, how, f64::sin)
 }
 
 /// `cos.approx{.ftz}.f32`: ±0 → 1, ±∞ → NaN.
 #[inline]
-pub fn cos(a: u32, ftz: bool, how: Approx) -> u32 {
+pub(crate) fn cos(a: u32, ftz: bool, how: Approx) -> u32 {
     circular(a, ftz, how, f64::cos)
 }
 
 /// `rcp.approx{.ftz}.f32`: ±0 → ±∞, ±∞ → ±0.
 #[inline]
-pub fn rcp(a: u32, ftz: bool, how: Approx) -> u32 {
+pub(crate) fn rcp(a: u32, ftz: bool, how: Approx) -> u32 {
     single(a, ftz, how, |x| (1.0 / x, if x.is_infinite() { Bound::Relative(0.0) } else { Bound::Ulps(1.0) }))
 }
 
 /// `sqrt.approx{.ftz}.f32`: negative → NaN, ±0 → ±0, +∞ → +∞.
 #[inline]
-pub fn sqrt(a: u32, ftz: bool, how: Approx) -> u32 {
+pub(crate) fn sqrt(a: u32, ftz: bool, how: Approx) -> u32 {
     single(a, ftz, how, |x| (x.sqrt(), Bound::Relative(power(-23))))
 }
 
 /// `rsqrt.approx{.ftz}.f32`: negative → NaN, ±0 → ±∞, +∞ → +0.
 #[inline]
-pub fn rsqrt(a: u32, ftz: bool, how: Approx) -> u32 {
+pub(crate) fn rsqrt(a: u32, ftz: bool, how: Approx) -> u32 {
     single(a, ftz, how, |x| (1.0 / x.sqrt(), Bound::Relative(2f64.powf(-22.9))))
 }
 
 /// `tanh.approx.f32`: ±∞ → ±1, ±0 → ±0; subnormal operands pass through.
 #[inline]
-pub fn tanh(a: u32, how: Approx) -> u32 {
+pub(crate) fn tanh(a: u32, how: Approx) -> u32 {
     if a & 0x7F80_0000 == 0 || a & 0x7FFF_FFFF == 0x7F80_0000 {
         return single(a, false, Approx::CorrectlyRounded, |x| (x.tanh(), Bound::Relative(0.0)));
     }
@@ -209,7 +209,7 @@ pub fn tanh(a: u32, how: Approx) -> u32 {
 ///
 /// For a subnormal divisor the ISA says nothing; the error of others is taken.
 #[inline]
-pub fn div(a: u32, b: u32, ftz: bool, how: Approx) -> u32 {
+pub(crate) fn div(a: u32, b: u32, ftz: bool, how: Approx) -> u32 {
     let (a, b) = (flushed(a, ftz), flushed(b, ftz));
     let magnitude = b & 0x7FFF_FFFF;
     // 2^126 is 0x7E800000.
@@ -221,7 +221,7 @@ pub fn div(a: u32, b: u32, ftz: bool, how: Approx) -> u32 {
 
 /// `div.full{.ftz}.f32`: specials as in IEEE 754.
 #[inline]
-pub fn div_full(a: u32, b: u32, ftz: bool, how: Approx) -> u32 {
+pub(crate) fn div_full(a: u32, b: u32, ftz: bool, how: Approx) -> u32 {
     let divisor = f64::from(f32::from_bits(flushed(b, ftz)));
     single(a, ftz, how, |x| {
         let special = x == 0.0 || divisor.is_infinite();
@@ -242,19 +242,19 @@ fn upper(a: u64, how: Approx, f: impl Fn(f64) -> f64) -> u64 {
 
 /// `rcp.approx.ftz.f64`: subnormals and ±0 → ±∞, ±∞ → ±0.
 #[inline]
-pub fn rcp_f64(a: u64, how: Approx) -> u64 {
+pub(crate) fn rcp_f64(a: u64, how: Approx) -> u64 {
     upper(a, how, |x| 1.0 / x)
 }
 
 /// `rsqrt.approx.ftz.f64`: negative → NaN, subnormals and ±0 → ±∞, +∞ → +0.
 #[inline]
-pub fn rsqrt_f64(a: u64, how: Approx) -> u64 {
+pub(crate) fn rsqrt_f64(a: u64, how: Approx) -> u64 {
     upper(a, how, |x| 1.0 / x.sqrt())
 }
 
 /// `ex2.approx.{f16,ftz.bf16}`: −∞ → +0, ±0 → 1, +∞ → +∞.
 #[inline]
-pub fn ex2_half(format: Format, a: u32, how: Approx) -> u32 {
+pub(crate) fn ex2_half(format: Format, a: u32, how: Approx) -> u32 {
     let bfloat = format == BF16;
     let take = |bits: u64| if bfloat { format.flush(bits) } else { bits };
     let x = format.to_f64(take(u64::from(a & 0xFFFF)));
@@ -265,14 +265,9 @@ pub fn ex2_half(format: Format, a: u32, how: Approx) -> u32 {
 
 /// `tanh.approx.{f16,bf16}`: ±∞ → ±1, ±0 → ±0; subnormals are supported.
 #[inline]
-pub fn tanh_half(format: Format, a: u32, how: Approx) -> u32 {
+pub(crate) fn tanh_half(format: Format, a: u32, how: Approx) -> u32 {
     let x = format.to_f64(u64::from(a & 0xFFFF));
     let error = if format == F16 { 2f64.powf(-10.987) } else { power(-8) };
     let bound = if x == 0.0 || x.is_infinite() { Bound::Relative(0.0) } else { Bound::Absolute(error) };
     choose(format, x.tanh(), bound, how) as u32
-}
-
-/// The values that an f64 has in its upper word, for those who compare with it.
-pub const fn upper_of(value: f64) -> u64 {
-    F64_HIGH.from_f64(value, Rounding::Nearest) << (F64.width() - F64_HIGH.width())
 }

@@ -2,12 +2,12 @@
 //!
 //! Floats are bits of a [`Format`] in a u64, integers the low bits of one, with [`Integer`] saying which.
 
-use super::soft::{BF16, F16, F32, F64, Format, Real, TF32, Value};
+use super::soft::{F32, F64, Format, Real, Value};
 use super::{Mode, Rounding};
 
 /// An integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Integer {
+pub(crate) struct Integer {
     /// Width in bits.
     pub(super) bits: u32,
     /// Whether it is signed.
@@ -24,32 +24,32 @@ const fn within(bits: u32) -> u32 {
 
 impl Integer {
     /// A signed type of 8, 16, 32 or 64 bits (whatever else is taken for the nearest from 1 to 64).
-    pub const fn signed(bits: u32) -> Self {
+    pub(crate) const fn signed(bits: u32) -> Self {
         Self { bits: within(bits), signed: true }
     }
 
     /// An unsigned type, likewise.
-    pub const fn unsigned(bits: u32) -> Self {
+    pub(crate) const fn unsigned(bits: u32) -> Self {
         Self { bits: within(bits), signed: false }
     }
 
     /// Ones in all its bits.
-    pub const fn mask(self) -> u64 {
+    pub(crate) const fn mask(self) -> u64 {
         if self.bits >= 64 { u64::MAX } else { (1 << self.bits) - 1 }
     }
 
     /// Least value.
-    pub const fn min(self) -> i128 {
+    pub(crate) const fn min(self) -> i128 {
         if self.signed { -(1 << (self.bits - 1)) } else { 0 }
     }
 
     /// Greatest value.
-    pub const fn max(self) -> i128 {
+    pub(crate) const fn max(self) -> i128 {
         if self.signed { (1 << (self.bits - 1)) - 1 } else { (1 << self.bits) - 1 }
     }
 
     /// The value of its bits in a word.
-    pub const fn value(self, bits: u64) -> i128 {
+    pub(crate) const fn value(self, bits: u64) -> i128 {
         let bits = (bits & self.mask()) as i128;
         if bits > self.max() { bits - (1 << self.bits) } else { bits }
     }
@@ -69,7 +69,7 @@ impl Integer {
     }
 
     /// What a destination register wider than the type receives: its bits, extended by sign or zeros.
-    pub const fn widened(self, bits: u64, register: u32) -> u64 {
+    pub(crate) const fn widened(self, bits: u64, register: u32) -> u64 {
         let wide = self.value(bits) as u64;
         if register >= 64 { wide } else { wide & ((1 << register) - 1) }
     }
@@ -77,7 +77,7 @@ impl Integer {
 
 /// `cvt{.sat}.itype.itype`.
 #[inline]
-pub const fn int_to_int(from: Integer, to: Integer, bits: u64, sat: bool) -> u64 {
+pub(crate) const fn int_to_int(from: Integer, to: Integer, bits: u64, sat: bool) -> u64 {
     to.bits_of(from.value(bits), sat)
 }
 
@@ -86,7 +86,7 @@ pub const fn int_to_int(from: Integer, to: Integer, bits: u64, sat: bool) -> u64
 /// ISA, integer notes: NaN gives zero if the source is not f64 and the destination neither s64 nor u64; otherwise
 /// `1 << (width − 1)`.
 #[inline]
-pub const fn float_to_int(from: Format, to: Integer, bits: u64, rounding: Rounding, ftz: bool) -> u64 {
+pub(crate) const fn float_to_int(from: Format, to: Integer, bits: u64, rounding: Rounding, ftz: bool) -> u64 {
     match from.decode(if ftz { from.flush(bits) } else { bits }) {
         Value::Nan if from.precision == F64.precision || to.bits >= 64 => 1 << (to.bits - 1),
         Value::Nan => 0,
@@ -109,7 +109,7 @@ pub const fn float_to_int(from: Format, to: Integer, bits: u64, rounding: Roundi
 
 /// `cvt.rnd{.sat}.ftype.itype`.
 #[inline]
-pub const fn int_to_float(from: Integer, to: Format, bits: u64, m: Mode) -> u64 {
+pub(crate) const fn int_to_float(from: Integer, to: Format, bits: u64, m: Mode) -> u64 {
     finish(to, to.round(Real::integer(from.value(bits)), m.rounding), m)
 }
 
@@ -117,7 +117,7 @@ pub const fn int_to_float(from: Integer, to: Format, bits: u64, m: Mode) -> u64 
 ///
 /// A NaN becomes the destination's canonical one; between f64 and f32 → f64 its payload survives.
 #[inline]
-pub const fn float_to_float(from: Format, to: Format, bits: u64, m: Mode) -> u64 {
+pub(crate) const fn float_to_float(from: Format, to: Format, bits: u64, m: Mode) -> u64 {
     let single = from.precision == F32.precision;
     let bits = if m.ftz && single { from.flush(bits) } else { bits };
     let result = match from.decode(bits) {
@@ -135,7 +135,7 @@ pub const fn float_to_float(from: Format, to: Format, bits: u64, m: Mode) -> u64
 
 /// `cvt.{rni,rzi,rmi,rpi}{.ftz}{.sat}.ftype.ftype` of one size: to an integer in the same format, sign of zero kept.
 #[inline]
-pub const fn float_to_integral(format: Format, bits: u64, m: Mode) -> u64 {
+pub(crate) const fn float_to_integral(format: Format, bits: u64, m: Mode) -> u64 {
     let bits = if m.ftz && format.precision == F32.precision { format.flush(bits) } else { bits };
     let result = match format.decode(bits) {
         Value::Nan => format.nan_of(bits, 0, 0),
@@ -151,40 +151,19 @@ pub const fn float_to_integral(format: Format, bits: u64, m: Mode) -> u64 {
 
 /// `.satfinite`: what would be infinite is the greatest finite value of its sign; NaN stays.
 #[inline]
-pub const fn finite(format: Format, bits: u64) -> u64 {
+pub(crate) const fn finite(format: Format, bits: u64) -> u64 {
     if bits & (format.sign() - 1) == format.infinity() { bits - 1 } else { bits }
-}
-
-/// `cvt.{rna,rn,rz}{.satfinite}{.relu}.tf32.f32`: the value in the upper 19 bits of a word.
-#[inline]
-pub const fn tf32(bits: u32, m: Mode, satfinite: bool) -> u32 {
-    let result = float_to_float(F32, TF32, bits as u64, Mode { ftz: false, sat: false, ..m });
-    if TF32.is_nan(result) {
-        return F32.nan as u32;
-    }
-    (if satfinite { finite(TF32, result) } else { result } << 13) as u32
 }
 
 /// `cvt.rnd{.relu}{.satfinite}.{f16x2,bf16x2}.f32 d, a, b`: `a` in the upper half.
 #[inline]
-pub const fn halves(to: Format, a: u32, b: u32, m: Mode, satfinite: bool) -> u32 {
+pub(crate) const fn halves(to: Format, a: u32, b: u32, m: Mode, satfinite: bool) -> u32 {
     half(to, a, m, satfinite) << 16 | half(to, b, m, satfinite)
 }
 
 const fn half(to: Format, bits: u32, m: Mode, satfinite: bool) -> u32 {
     let result = float_to_float(F32, to, bits as u64, m);
     (if satfinite { finite(to, result) } else { result }) as u32
-}
-
-/// A format by its name in PTX.
-pub fn format(name: &str) -> Option<Format> {
-    Some(match name {
-        "f16" => F16,
-        "bf16" => BF16,
-        "f32" => F32,
-        "f64" => F64,
-        _ => return None,
-    })
 }
 
 const fn finish(format: Format, bits: u64, m: Mode) -> u64 {

@@ -15,7 +15,7 @@ fn settle(result: f64, a: u64, b: u64, c: u64) -> u64 {
 
 /// `add.rnd.f64`.
 #[inline]
-pub fn add(a: u64, b: u64, rounding: Rounding) -> u64 {
+pub(crate) fn add(a: u64, b: u64, rounding: Rounding) -> u64 {
     match rounding {
         Rounding::Nearest => settle(f64::from_bits(a) + f64::from_bits(b), a, b, 0),
         _ => F64.add(a, b, rounding),
@@ -24,7 +24,7 @@ pub fn add(a: u64, b: u64, rounding: Rounding) -> u64 {
 
 /// `sub.rnd.f64`.
 #[inline]
-pub fn sub(a: u64, b: u64, rounding: Rounding) -> u64 {
+pub(crate) fn sub(a: u64, b: u64, rounding: Rounding) -> u64 {
     match rounding {
         Rounding::Nearest => settle(f64::from_bits(a) - f64::from_bits(b), a, b, 0),
         _ => F64.sub(a, b, rounding),
@@ -33,7 +33,7 @@ pub fn sub(a: u64, b: u64, rounding: Rounding) -> u64 {
 
 /// `mul.rnd.f64`.
 #[inline]
-pub fn mul(a: u64, b: u64, rounding: Rounding) -> u64 {
+pub(crate) fn mul(a: u64, b: u64, rounding: Rounding) -> u64 {
     match rounding {
         Rounding::Nearest => settle(f64::from_bits(a) * f64::from_bits(b), a, b, 0),
         _ => F64.mul(a, b, rounding),
@@ -42,7 +42,7 @@ pub fn mul(a: u64, b: u64, rounding: Rounding) -> u64 {
 
 /// `fma.rnd.f64`.
 #[inline]
-pub fn fma(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
+pub(crate) fn fma(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
     match rounding {
         Rounding::Nearest => settle(f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)), a, b, c),
         _ => F64.fma(a, b, c, rounding),
@@ -51,7 +51,7 @@ pub fn fma(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
 
 /// `div.rnd.f64`.
 #[inline]
-pub fn div(a: u64, b: u64, rounding: Rounding) -> u64 {
+pub(crate) fn div(a: u64, b: u64, rounding: Rounding) -> u64 {
     match rounding {
         Rounding::Nearest => settle(f64::from_bits(a) / f64::from_bits(b), a, b, 0),
         _ => F64.div(a, b, rounding),
@@ -60,13 +60,13 @@ pub fn div(a: u64, b: u64, rounding: Rounding) -> u64 {
 
 /// `rcp.rnd.f64`.
 #[inline]
-pub fn rcp(a: u64, rounding: Rounding) -> u64 {
+pub(crate) fn rcp(a: u64, rounding: Rounding) -> u64 {
     div(F64.one(), a, rounding)
 }
 
 /// `sqrt.rnd.f64`.
 #[inline]
-pub fn sqrt(a: u64, rounding: Rounding) -> u64 {
+pub(crate) fn sqrt(a: u64, rounding: Rounding) -> u64 {
     match rounding {
         Rounding::Nearest => settle(f64::from_bits(a).sqrt(), a, 0, 0),
         _ => F64.sqrt(a, rounding),

@@ -23,18 +23,12 @@ use super::soft::F32;
 use super::{Mode, Rounding};
 
 /// The NaN that single-precision instructions return.
-pub const NAN: u32 = 0x7FFF_FFFF;
+pub(crate) const NAN: u32 = 0x7FFF_FFFF;
 
 /// A subnormal becomes a zero of its sign.
 #[inline]
-pub const fn flush(bits: u32) -> u32 {
+pub(crate) const fn flush(bits: u32) -> u32 {
     if bits & 0x7F80_0000 == 0 { bits & 0x8000_0000 } else { bits }
-}
-
-/// Bits of a result: every NaN is the canonical one.
-#[inline]
-pub const fn canonical(value: f32) -> u32 {
-    if value.is_nan() { NAN } else { value.to_bits() }
 }
 
 /// `p + c` rounded to odd; see the module's comment. Zeros, infinities and NaN are as in round to nearest.
@@ -78,7 +72,7 @@ const fn take(bits: u32, m: Mode) -> u32 {
 
 /// Flushes, saturates and clamps a result.
 #[inline]
-pub const fn finish(bits: u32, m: Mode) -> u32 {
+pub(crate) const fn finish(bits: u32, m: Mode) -> u32 {
     let bits = if bits & 0x7FFF_FFFF > 0x7F80_0000 { NAN } else { take(bits, m) };
     if m.sat {
         return saturate(bits);
@@ -88,7 +82,7 @@ pub const fn finish(bits: u32, m: Mode) -> u32 {
 
 /// Clamps to [+0, 1]; NaN and −0 become +0.
 #[inline]
-pub const fn saturate(bits: u32) -> u32 {
+pub(crate) const fn saturate(bits: u32) -> u32 {
     if bits > 0x7F80_0000 {
         0
     } else if bits > 0x3F80_0000 {
@@ -115,31 +109,31 @@ fn sum(p: f64, c: f64, m: Mode) -> u32 {
 
 /// `add{.rnd}{.ftz}{.sat}.f32`.
 #[inline]
-pub fn add(a: u32, b: u32, m: Mode) -> u32 {
+pub(crate) fn add(a: u32, b: u32, m: Mode) -> u32 {
     sum(value(a, m), value(b, m), m)
 }
 
 /// `sub{.rnd}{.ftz}{.sat}.f32`.
 #[inline]
-pub fn sub(a: u32, b: u32, m: Mode) -> u32 {
+pub(crate) fn sub(a: u32, b: u32, m: Mode) -> u32 {
     sum(value(a, m), -value(b, m), m)
 }
 
 /// `mul{.rnd}{.ftz}{.sat}.f32`.
 #[inline]
-pub fn mul(a: u32, b: u32, m: Mode) -> u32 {
+pub(crate) fn mul(a: u32, b: u32, m: Mode) -> u32 {
     finish(narrow(value(a, m) * value(b, m), m.rounding).to_bits(), m)
 }
 
 /// `fma.rnd{.ftz}{.sat}.f32`.
 #[inline]
-pub fn fma(a: u32, b: u32, c: u32, m: Mode) -> u32 {
+pub(crate) fn fma(a: u32, b: u32, c: u32, m: Mode) -> u32 {
     sum(value(a, m) * value(b, m), value(c, m), m)
 }
 
 /// `div.rnd{.ftz}.f32`.
 #[inline]
-pub fn div(a: u32, b: u32, m: Mode) -> u32 {
+pub(crate) fn div(a: u32, b: u32, m: Mode) -> u32 {
     let (a, b) = (take(a, m), take(b, m));
     let bits = if m.rounding == Rounding::Nearest {
         (f32::from_bits(a) / f32::from_bits(b)).to_bits()
@@ -151,13 +145,13 @@ pub fn div(a: u32, b: u32, m: Mode) -> u32 {
 
 /// `rcp.rnd{.ftz}.f32`.
 #[inline]
-pub fn rcp(a: u32, m: Mode) -> u32 {
+pub(crate) fn rcp(a: u32, m: Mode) -> u32 {
     div(0x3F80_0000, a, m)
 }
 
 /// `sqrt.rnd{.ftz}.f32`.
 #[inline]
-pub fn sqrt(a: u32, m: Mode) -> u32 {
+pub(crate) fn sqrt(a: u32, m: Mode) -> u32 {
     let a = take(a, m);
     let bits = if m.rounding == Rounding::Nearest {
         f32::from_bits(a).sqrt().to_bits()
@@ -165,37 +159,4 @@ pub fn sqrt(a: u32, m: Mode) -> u32 {
         F32.sqrt(a.into(), m.rounding) as u32
     };
     finish(bits, m)
-}
-
-/// `fma.rn.f32` without the processor's instruction, in operations that a compiler vectorizes.
-#[inline]
-pub fn fma_rn(a: f32, b: f32, c: f32) -> f32 {
-    odd_sum(f64::from(a) * f64::from(b), f64::from(c)) as f32
-}
-
-/// `fma.rn.f32` over the lanes of a warp.
-#[inline]
-pub fn fma_rows(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [u32; 32] {
-    let mut row = [0; 32];
-    for i in 0..32 {
-        row[i] = canonical(fma_rn(f32::from_bits(a[i]), f32::from_bits(b[i]), f32::from_bits(c[i])));
-    }
-    row
-}
-
-/// `fma.rn.ftz.f32` over the lanes of a warp.
-#[inline]
-pub fn fma_ftz_rows(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [u32; 32] {
-    let mut row = [0; 32];
-    for i in 0..32 {
-        let (a, b, c) = (flush(a[i]), flush(b[i]), flush(c[i]));
-        row[i] = flush(canonical(fma_rn(f32::from_bits(a), f32::from_bits(b), f32::from_bits(c))));
-    }
-    row
-}
-
-/// `fma.rn.f32` over the lanes of a warp, on values; NaN are Rust's.
-#[inline]
-pub fn fma_values(a: &[f32; 32], b: &[f32; 32], c: &[f32; 32]) -> [f32; 32] {
-    std::array::from_fn(|i| fma_rn(a[i], b[i], c[i]))
 }

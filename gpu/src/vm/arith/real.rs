@@ -6,15 +6,15 @@ use super::Rounding;
 ///
 /// Whoever sets `sticky` leaves the significand at least two bits longer than the format it will be rounded to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Real {
+pub(crate) struct Real {
     /// The sign, of zeros too.
-    pub negative: bool,
+    pub(crate) negative: bool,
     /// The integer significand.
-    pub significand: u128,
+    pub(crate) significand: u128,
     /// The power of two that it counts.
-    pub exponent: i32,
+    pub(crate) exponent: i32,
     /// Whether something below the significand was cut.
-    pub sticky: bool,
+    pub(crate) sticky: bool,
 }
 
 /// Where [`Real::aligned`] puts the highest bit: one bit of room for a carry.
@@ -22,12 +22,12 @@ const TOP: u32 = 126;
 
 impl Real {
     /// A zero.
-    pub const fn zero(negative: bool) -> Self {
+    pub(crate) const fn zero(negative: bool) -> Self {
         Self { negative, significand: 0, exponent: 0, sticky: false }
     }
 
     /// An integer.
-    pub const fn integer(value: i128) -> Self {
+    pub(crate) const fn integer(value: i128) -> Self {
         Self { negative: value < 0, significand: value.unsigned_abs(), exponent: 0, sticky: false }
     }
 
@@ -46,7 +46,7 @@ impl Real {
 
     /// The exact product of significands of at most 64 bits.
     #[must_use]
-    pub const fn times(self, other: Self) -> Self {
+    pub(crate) const fn times(self, other: Self) -> Self {
         Self {
             negative: self.negative != other.negative,
             significand: self.significand.wrapping_mul(other.significand),
@@ -61,7 +61,7 @@ impl Real {
     /// that, nothing is cut. Otherwise the larger operand dominates: the sum keeps at least 125 bits, and what is cut of the
     /// smaller one is a fraction of the last place, counted as sticky (after borrowing one where it is subtracted).
     #[must_use]
-    pub const fn plus(self, other: Self, mode: Rounding) -> Self {
+    pub(crate) const fn plus(self, other: Self, mode: Rounding) -> Self {
         if self.is_zero() && other.is_zero() {
             let negative = if self.negative == other.negative { self.negative } else { matches!(mode, Rounding::Down) };
             return Self::zero(negative);
@@ -92,7 +92,7 @@ impl Real {
     ///
     /// A dividend of 127 bits over a divisor of at most 53 leaves at least 74.
     #[must_use]
-    pub const fn over(self, divisor: Self) -> Self {
+    pub(crate) const fn over(self, divisor: Self) -> Self {
         let negative = self.negative != divisor.negative;
         if self.significand == 0 || divisor.significand == 0 {
             return Self::zero(negative);
@@ -108,7 +108,7 @@ impl Real {
 
     /// The square root of a value that is not negative, to at least 63 bits.
     #[must_use]
-    pub const fn root(self) -> Self {
+    pub(crate) const fn root(self) -> Self {
         if self.significand == 0 {
             return self;
         }
@@ -136,7 +136,7 @@ const fn rounds_up(mode: Rounding, negative: bool, odd: bool, half: i8, inexact:
 
 impl Real {
     /// Divides the magnitude by `2^shift` and rounds it to an integer.
-    pub const fn shifted(self, shift: u32, mode: Rounding) -> u128 {
+    pub(crate) const fn shifted(self, shift: u32, mode: Rounding) -> u128 {
         let (whole, rest, half) = match shift {
             0 => (self.significand, 0, 0),
             1..128 => (self.significand >> shift, self.significand & ((1 << shift) - 1), 1 << (shift - 1)),

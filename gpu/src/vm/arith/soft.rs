@@ -4,13 +4,13 @@
 //! or exact up to a sticky bit, and [`Format::round`] rounds once. So every result is correctly rounded by construction,
 //! subnormals, overflow and signed zeros included.
 
-pub use super::real::Real;
+pub(crate) use super::real::Real;
 
 use super::Rounding;
 
 /// A binary interchange format, held in the low bits of a u64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
+pub(crate) struct Format {
     /// Bits of the significand, the hidden one included.
     pub(super) precision: u32,
     /// Bits of the exponent field.
@@ -22,21 +22,19 @@ pub struct Format {
 }
 
 /// IEEE binary16. Its canonical NaN is `0x7FFF`.
-pub const F16: Format = Format { precision: 11, exponent_bits: 5, nan: 0x7FFF, payloads: false };
+pub(crate) const F16: Format = Format { precision: 11, exponent_bits: 5, nan: 0x7FFF, payloads: false };
 /// The upper half of a binary32. Its canonical NaN is `0x7FFF`.
-pub const BF16: Format = Format { precision: 8, exponent_bits: 8, nan: 0x7FFF, payloads: false };
-/// `tf32` as its 19 significant bits; [`super::cvt::tf32`] puts them at the top of a word.
-pub const TF32: Format = Format { precision: 11, exponent_bits: 8, nan: 0x3_FFFF, payloads: false };
+pub(crate) const BF16: Format = Format { precision: 8, exponent_bits: 8, nan: 0x7FFF, payloads: false };
 /// IEEE binary32. PTX: single-precision instructions return an unspecified NaN; hardware returns `0x7FFFFFFF`.
-pub const F32: Format = Format { precision: 24, exponent_bits: 8, nan: 0x7FFF_FFFF, payloads: false };
+pub(crate) const F32: Format = Format { precision: 24, exponent_bits: 8, nan: 0x7FFF_FFFF, payloads: false };
 /// IEEE binary64. PTX: NaN payloads are supported for double-precision instructions.
-pub const F64: Format = Format { precision: 53, exponent_bits: 11, nan: 0xFFF8_0000_0000_0000, payloads: true };
+pub(crate) const F64: Format = Format { precision: 53, exponent_bits: 11, nan: 0xFFF8_0000_0000_0000, payloads: true };
 /// The upper word of a binary64, "1.11.20", in which the approximate f64 instructions work.
-pub const F64_HIGH: Format = Format { precision: 21, exponent_bits: 11, nan: 0x7FFF_FFFF, payloads: false };
+pub(crate) const F64_HIGH: Format = Format { precision: 21, exponent_bits: 11, nan: 0x7FFF_FFFF, payloads: false };
 
 /// What bits of a format stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
+pub(crate) enum Value {
     /// Not a number.
     Nan,
     /// An infinity, negative or not.
@@ -46,28 +44,23 @@ pub enum Value {
 }
 
 impl Format {
-    /// The NaN of an operation without NaN operands.
-    pub const fn nan(self) -> u64 {
-        self.nan
-    }
-
     /// Bits in all.
-    pub const fn width(self) -> u32 {
+    pub(crate) const fn width(self) -> u32 {
         self.precision + self.exponent_bits
     }
 
     /// The sign bit.
-    pub const fn sign(self) -> u64 {
+    pub(crate) const fn sign(self) -> u64 {
         1 << (self.width() - 1)
     }
 
     /// Positive infinity.
-    pub const fn infinity(self) -> u64 {
+    pub(crate) const fn infinity(self) -> u64 {
         ((1 << self.exponent_bits) - 1) << (self.precision - 1)
     }
 
     /// Positive one.
-    pub const fn one(self) -> u64 {
+    pub(crate) const fn one(self) -> u64 {
         ((1 << (self.exponent_bits - 1)) - 1) << (self.precision - 1)
     }
 
@@ -82,23 +75,23 @@ impl Format {
 
     /// Whether bits are a NaN.
     #[inline]
-    pub const fn is_nan(self, bits: u64) -> bool {
+    pub(crate) const fn is_nan(self, bits: u64) -> bool {
         bits & (self.sign() - 1) > self.infinity()
     }
 
     /// Whether bits are subnormal or zero.
-    pub const fn is_tiny(self, bits: u64) -> bool {
+    pub(crate) const fn is_tiny(self, bits: u64) -> bool {
         bits & self.infinity() == 0
     }
 
     /// A subnormal becomes a zero of its sign.
     #[inline]
-    pub const fn flush(self, bits: u64) -> u64 {
+    pub(crate) const fn flush(self, bits: u64) -> u64 {
         if self.is_tiny(bits) { bits & self.sign() } else { bits }
     }
 
     /// Splits bits.
-    pub const fn decode(self, bits: u64) -> Value {
+    pub(crate) const fn decode(self, bits: u64) -> Value {
         let negative = bits & self.sign() != 0;
         let magnitude = bits & (self.sign() - 1);
         if magnitude > self.infinity() {
@@ -117,7 +110,7 @@ impl Format {
 
     /// The NaN that an operation on these operands returns.
     #[inline]
-    pub const fn nan_of(self, a: u64, b: u64, c: u64) -> u64 {
+    pub(crate) const fn nan_of(self, a: u64, b: u64, c: u64) -> u64 {
         let quiet = 1 << (self.precision - 2);
         if self.payloads && self.is_nan(a) {
             a | quiet
@@ -131,7 +124,7 @@ impl Format {
     }
 
     /// Rounds a value once.
-    pub const fn round(self, value: Real, mode: Rounding) -> u64 {
+    pub(crate) const fn round(self, value: Real, mode: Rounding) -> u64 {
         let sign = if value.negative { self.sign() } else { 0 };
         if value.is_zero() {
             return sign;
@@ -156,7 +149,7 @@ impl Format {
     }
 
     /// An f64 in this format.
-    pub const fn from_f64(self, value: f64, mode: Rounding) -> u64 {
+    pub(crate) const fn of_f64(self, value: f64, mode: Rounding) -> u64 {
         match F64.decode(value.to_bits()) {
             Value::Nan => self.nan,
             Value::Infinite(negative) => self.signed(self.infinity(), negative),
@@ -165,7 +158,7 @@ impl Format {
     }
 
     /// The value as an f64, exact for every format here.
-    pub const fn to_f64(self, bits: u64) -> f64 {
+    pub(crate) const fn to_f64(self, bits: u64) -> f64 {
         f64::from_bits(match self.decode(bits) {
             Value::Nan => F64.nan,
             Value::Infinite(negative) => F64.signed(F64.infinity(), negative),
@@ -174,12 +167,12 @@ impl Format {
     }
 
     /// A magnitude with a sign.
-    pub const fn signed(self, magnitude: u64, negative: bool) -> u64 {
+    pub(crate) const fn signed(self, magnitude: u64, negative: bool) -> u64 {
         if negative { magnitude | self.sign() } else { magnitude }
     }
 
     /// `a + b`.
-    pub const fn add(self, a: u64, b: u64, mode: Rounding) -> u64 {
+    pub(crate) const fn add(self, a: u64, b: u64, mode: Rounding) -> u64 {
         match (self.decode(a), self.decode(b)) {
             (Value::Finite(x), Value::Finite(y)) => self.round(x.plus(y, mode), mode),
             (Value::Nan, _) | (_, Value::Nan) => self.nan_of(a, b, 0),
@@ -189,12 +182,12 @@ impl Format {
     }
 
     /// `a − b`; a NaN `b` keeps its sign.
-    pub const fn sub(self, a: u64, b: u64, mode: Rounding) -> u64 {
+    pub(crate) const fn sub(self, a: u64, b: u64, mode: Rounding) -> u64 {
         self.add(a, if self.is_nan(b) { b } else { b ^ self.sign() }, mode)
     }
 
     /// `a · b`.
-    pub const fn mul(self, a: u64, b: u64, mode: Rounding) -> u64 {
+    pub(crate) const fn mul(self, a: u64, b: u64, mode: Rounding) -> u64 {
         match (self.decode(a), self.decode(b)) {
             (Value::Finite(x), Value::Finite(y)) => self.round(x.times(y), mode),
             (x, y) => self.infinite_product(a, b, x, y),
@@ -211,7 +204,7 @@ impl Format {
     }
 
     /// `a · b + c`, rounded once.
-    pub const fn fma(self, a: u64, b: u64, c: u64, mode: Rounding) -> u64 {
+    pub(crate) const fn fma(self, a: u64, b: u64, c: u64, mode: Rounding) -> u64 {
         if self.is_nan(a) || self.is_nan(b) || self.is_nan(c) {
             return self.nan_of(a, b, c);
         }
@@ -226,7 +219,7 @@ impl Format {
     }
 
     /// `a / b`.
-    pub const fn div(self, a: u64, b: u64, mode: Rounding) -> u64 {
+    pub(crate) const fn div(self, a: u64, b: u64, mode: Rounding) -> u64 {
         let negative = (a ^ b) & self.sign() != 0;
         match (self.decode(a), self.decode(b)) {
             (Value::Nan, _) | (_, Value::Nan) => self.nan_of(a, b, 0),
@@ -245,7 +238,7 @@ impl Format {
     }
 
     /// `√a`; `√−0` is `−0`.
-    pub const fn sqrt(self, a: u64, mode: Rounding) -> u64 {
+    pub(crate) const fn sqrt(self, a: u64, mode: Rounding) -> u64 {
         match self.decode(a) {
             Value::Nan => self.nan_of(a, 0, 0),
             Value::Infinite(false) => a,

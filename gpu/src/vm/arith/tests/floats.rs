@@ -18,8 +18,8 @@ fn compare(format: Format, count: usize, ops: &[Op], mut run: impl FnMut(Op, u64
             let a = draws.operand(format, format.one());
             let b = draws.operand(format, a);
             // Near the product's exponent.
-            let about = F64.from_f64((format.to_f64(a) * format.to_f64(b)).abs(), Rounding::Zero);
-            let near = format.from_f64(f64::from_bits(about), Rounding::Zero);
+            let about = F64.of_f64((format.to_f64(a) * format.to_f64(b)).abs(), Rounding::Zero);
+            let near = format.of_f64(f64::from_bits(about), Rounding::Zero);
             let c = draws.operand(format, near);
             let (a, b) = match op {
                 Op::Sqrt => (a & !format.sign(), b),
@@ -95,7 +95,7 @@ fn halves_round_as_exact_integers_say_in_every_mode() {
 }
 
 #[test]
-fn the_vectorizable_fma_equals_the_fused_one_on_a_million_operands() {
+fn the_exact_fma_equals_the_fused_one_on_a_million_operands() {
     let mut draws = Draws(1);
     for _ in 0..31_250 {
         let rows: [[u32; 32]; 3] = std::array::from_fn(|_| {
@@ -104,21 +104,13 @@ fn the_vectorizable_fma_equals_the_fused_one_on_a_million_operands() {
             })
         });
         let [a, b, c] = rows;
-        let (plain, flushed) = (float::fma_rows(&a, &b, &c), float::fma_ftz_rows(&a, &b, &c));
-        for i in 0..32 {
+        for ((&a, &b), &c) in a.iter().zip(&b).zip(&c) {
             let f = f32::from_bits;
-            assert_eq!(
-                plain[i],
-                float::canonical(f(a[i]).mul_add(f(b[i]), f(c[i]))),
-                "{:x} {:x} {:x}",
-                a[i],
-                b[i],
-                c[i]
-            );
+            let canonical = |x: f32| if x.is_nan() { float::NAN } else { x.to_bits() };
+            assert_eq!(float::fma(a, b, c, RN), canonical(f(a).mul_add(f(b), f(c))), "{a:x} {b:x} {c:x}");
             let z = |bits| f(float::flush(bits));
-            let expected = float::flush(float::canonical(z(a[i]).mul_add(z(b[i]), z(c[i]))));
-            assert_eq!(flushed[i], expected, "ftz {:x} {:x} {:x}", a[i], b[i], c[i]);
-            assert_eq!(float::fma(a[i], b[i], c[i], RN), plain[i]);
+            let expected = float::flush(canonical(z(a).mul_add(z(b), z(c))));
+            assert_eq!(float::fma(a, b, c, Mode { ftz: true, ..RN }), expected, "ftz {a:x} {b:x} {c:x}");
         }
     }
 }
@@ -236,6 +228,4 @@ fn relu_clamps_negative_halves_but_keeps_nan() {
 fn pairs_apply_a_function_to_both_halves() {
     let sum = half::pair(0x3C00_4000, 0x4000_3C00, 0, |a, b, _| half::add(F16, a, b, RN));
     assert_eq!(sum, 0x4200_4200);
-    assert_eq!(half::neg(F16, 0x0001, true), 0x8000);
-    assert_eq!(half::abs(BF16, 0xBF80, false), 0x3F80);
 }

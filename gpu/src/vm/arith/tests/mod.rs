@@ -3,6 +3,5 @@ mod approximations;
 mod comparisons;
 mod conversions;
 mod floats;
-mod integers;
 mod oracle;
 mod totality;
