@@ -458,3 +458,58 @@ fn the_executor_runs_ptx_and_says_what_is_wrong() {
     let broken = Program { name: "broken".into(), code: Code::Ptx("\n\nnonsense".into()) };
     assert!(vm.load(&broken).unwrap_err().to_string().contains("line 3"));
 }
+
+/// Where computing in f64 and looking at what was left out goes wrong: overflow, subnormals, and the sign of an exact zero.
+#[test]
+fn directed_rounding_is_exact_at_overflow_in_subnormals_and_at_zero() {
+    let (one, two, max, least) = (1f64.to_bits(), 2f64.to_bits(), f64::MAX.to_bits(), 1);
+    let (minus, infinity) = (1 << 63, f64::INFINITY.to_bits());
+    check(
+        "b64",
+        &[
+            ("mul.rz.f64 %d, %a, %b;", [max, two, 0], max),
+            ("mul.rm.f64 %d, %a, %b;", [max, two, 0], max),
+            ("mul.rp.f64 %d, %a, %b;", [max, two, 0], infinity),
+            ("mul.rm.f64 %d, %a, %b;", [max | minus, two, 0], infinity | minus),
+            ("mul.rp.f64 %d, %a, %b;", [least, least, 0], least),
+            ("mul.rm.f64 %d, %a, %b;", [least, least, 0], 0),
+            ("mul.rm.f64 %d, %a, %b;", [least | minus, least, 0], least | minus),
+            ("fma.rp.f64 %d, %a, %b, %c;", [least, least, one], one + 1),
+            ("fma.rm.f64 %d, %a, %b, %c;", [one, one, one | minus], minus),
+            ("div.rp.f64 %d, %a, %b;", [least, two, 0], least),
+            ("div.rz.f64 %d, %a, %b;", [least, two, 0], 0),
+            ("add.rm.f64 %d, %a, %b;", [one, one | minus, 0], minus),
+        ],
+    );
+    let f = |x: f32| u64::from(x.to_bits());
+    check("b32", &[("add.rm.f32 %d, %a, %b;", [f(1.0), f(-1.0), 0], 0x8000_0000)]);
+}
+
+/// PTX ISA, notes on integers of `cvt`: zero only for a source narrower than f64 and a destination narrower than 64 bits.
+#[test]
+fn nan_becomes_the_integer_that_the_isa_names() {
+    let nan = f64::NAN.to_bits();
+    check(
+        "b64",
+        &[
+            ("cvt.rzi.s64.f64 %d, %a;", [nan, 0, 0], 1 << 63),
+            ("cvt.rzi.u64.f32 %d, 0f7FC00000;", [0, 0, 0], 1 << 63),
+            ("cvt.rzi.s32.f64 %r1, %a; cvt.u64.u32 %d, %r1;", [nan, 0, 0], MIN),
+            ("cvt.rzi.s32.f32 %r1, 0f7FC00000; cvt.u64.u32 %d, %r1;", [0, 0, 0], 0),
+        ],
+    );
+}
+
+#[test]
+fn approximate_division_loses_divisors_beyond_two_to_the_126() {
+    let f = |x: f32| u64::from(x.to_bits());
+    let huge = f(2f32.powi(127));
+    check(
+        "b32",
+        &[
+            ("div.approx.f32 %d, %a, %b;", [f(-1.0), huge, 0], 0x8000_0000),
+            ("div.approx.f32 %d, %a, %b;", [f(f32::INFINITY), huge, 0], 0x7FFF_FFFF),
+            ("div.full.f32 %d, %a, %b;", [f(2f32.powi(100)), huge, 0], f(2f32.powi(-27))),
+        ],
+    );
+}

@@ -3,7 +3,7 @@
 use super::code::{Class, Slot};
 use super::floats::{f, fz, g};
 use super::{Decoded, Decoder};
-use crate::vm::arith::{BF16, F16};
+use crate::vm::arith::soft::{BF16, F16, Format};
 use crate::vm::machine::regs::{Mods, RowFn, row};
 use crate::vm::ptx::{Operand, Type};
 
@@ -146,11 +146,11 @@ macro_rules! comparisons {
                 if $unordered { x.is_nan() | y.is_nan() | (x $op y) } else { !x.is_nan() & !y.is_nan() & (x $op y) }
             }),
             Type::F16 => row!(|a: u32, b: u32| {
-                let (x, y) = (F16.value(a), F16.value(b));
+                let (x, y) = (value(F16, a), value(F16, b));
                 if $unordered { x.is_nan() | y.is_nan() | (x $op y) } else { !x.is_nan() & !y.is_nan() & (x $op y) }
             }),
             Type::Bf16 => row!(|a: u32, b: u32| {
-                let (x, y) = (BF16.value(a), BF16.value(b));
+                let (x, y) = (value(BF16, a), value(BF16, b));
                 if $unordered { x.is_nan() | y.is_nan() | (x $op y) } else { !x.is_nan() & !y.is_nan() & (x $op y) }
             }),
             _ => return None,
@@ -188,10 +188,15 @@ fn ordered(num: bool, kind: Type) -> Option<RowFn> {
         (Type::F32, false) => row!(|a: u32, b: u32| f(a).is_nan() | f(b).is_nan()),
         (Type::F64, true) => row!(|a: u64, b: u64| !g(a).is_nan() & !g(b).is_nan()),
         (Type::F64, false) => row!(|a: u64, b: u64| g(a).is_nan() | g(b).is_nan()),
-        (Type::F16, true) => row!(|a: u32, b: u32| !F16.value(a).is_nan() & !F16.value(b).is_nan()),
-        (Type::F16, false) => row!(|a: u32, b: u32| F16.value(a).is_nan() | F16.value(b).is_nan()),
-        (Type::Bf16, true) => row!(|a: u32, b: u32| !BF16.value(a).is_nan() & !BF16.value(b).is_nan()),
-        (Type::Bf16, false) => row!(|a: u32, b: u32| BF16.value(a).is_nan() | BF16.value(b).is_nan()),
+        (Type::F16, true) => row!(|a: u32, b: u32| !value(F16, a).is_nan() & !value(F16, b).is_nan()),
+        (Type::F16, false) => row!(|a: u32, b: u32| value(F16, a).is_nan() | value(F16, b).is_nan()),
+        (Type::Bf16, true) => row!(|a: u32, b: u32| !value(BF16, a).is_nan() & !value(BF16, b).is_nan()),
+        (Type::Bf16, false) => row!(|a: u32, b: u32| value(BF16, a).is_nan() | value(BF16, b).is_nan()),
         _ => return None,
     })
+}
+
+/// A half's value; exact.
+fn value(format: Format, bits: u32) -> f64 {
+    format.to_f64(u64::from(bits))
 }

@@ -4,7 +4,10 @@
 //! [`crate::vm::arith`].
 
 use super::{Decoded, Decoder};
-use crate::vm::arith::{self, Approximation, BF16, Exact, F16, F32, Format, Rounding};
+use crate::vm::arith::approx::Approx;
+use crate::vm::arith::compare::{self, Extreme};
+use crate::vm::arith::soft::{BF16, F16, F32, F64, Format};
+use crate::vm::arith::{Approximation, Mode, Rounding, approx, double, float, half};
 use crate::vm::machine::regs::{Args, Lane, Mods, Regs, RowFn, row};
 use crate::vm::ptx::Type;
 use std::sync::LazyLock;
@@ -92,89 +95,14 @@ fn fma_f64(regs: &mut Regs, args: &Args, mask: u32) {
     ARCH.dispatch(Wide::<2> { regs, args, mask });
 }
 
-/// What the slow path computes before rounding.
-#[derive(Clone, Copy)]
-enum Three {
-    Add,
-    Mul,
-    Fma,
-    Div,
-}
-
-fn exact(op: Three, a: f64, b: f64, c: f64) -> Exact {
-    match op {
-        Three::Add => arith::sum(a, b),
-        Three::Mul => Exact(a * b, 0.0),
-        // Products of up to 24-bit significands are exact in f64.
-        Three::Fma => arith::sum(a * b, c),
-        Three::Div => arith::quotient(a, b),
-    }
-}
-
-/// Rounds a result into a format with the modifiers of the instruction.
-fn finish(format: Format, value: Exact, m: Mods) -> u32 {
-    let mut bits = format.round(value, m.rounding);
-    if m.ftz {
-        bits = format.flush(bits);
-    }
-    if m.sat {
-        let v = format.value(bits);
-        bits = if v.is_nan() || v <= 0.0 {
-            0
-        } else if v > 1.0 {
-            format.round(Exact(1.0, 0.0), Rounding::Nearest)
-        } else {
-            bits
-        };
-    }
-    let negative = format.value(bits) < 0.0;
-    if m.relu && negative { 0 } else { bits }
-}
-
-fn small(format: Format, op: Three, a: u32, b: u32, c: u32, m: Mods) -> u32 {
-    let take = |bits: u32| format.value(if m.ftz { format.flush(bits) } else { bits });
-    finish(format, exact(op, take(a), take(b), take(c)), m)
-}
-
-/// Applies a function to both halves of a word.
-fn halves(a: u32, b: u32, c: u32, f: impl Fn(u32, u32, u32) -> u32) -> u32 {
-    f(a & 0xFFFF, b & 0xFFFF, c & 0xFFFF) | f(a >> 16, b >> 16, c >> 16) << 16
-}
-
-fn double(op: Three, a: f64, b: f64, c: f64, m: Mods) -> u64 {
-    let exact = match op {
-        Three::Mul => {
-            let p = a * b;
-            Exact(p, if p.is_finite() { a.mul_add(b, -p) } else { 0.0 })
-        }
-        Three::Fma => {
-            // The error of a fused operation: of the product and of the sum, of which the larger decides the sign.
-            let s = a.mul_add(b, c);
-            let p = a * b;
-            let e = a.mul_add(b, -p);
-            let Exact(t, r) = arith::sum(p, c);
-            Exact(s, if s.is_finite() { (t - s) + (r + e) } else { 0.0 })
-        }
-        _ => exact(op, a, b, c),
-    };
-    arith::direct(exact, m.rounding).to_bits()
+/// The modifiers that arithmetic knows.
+const fn mode(m: Mods) -> Mode {
+    Mode { rounding: m.rounding, ftz: m.ftz, sat: m.sat, relu: m.relu }
 }
 
 fn extreme(format: Format, a: u32, b: u32, max: bool, m: Mods) -> u32 {
-    let (a, b) = if m.ftz { (format.flush(a), format.flush(b)) } else { (a, b) };
-    let (x, y) = (format.value(a), format.value(b));
-    if x.is_nan() || y.is_nan() {
-        return if m.nan || x.is_nan() && y.is_nan() {
-            format.nan()
-        } else if x.is_nan() {
-            b
-        } else {
-            a
-        };
-    }
-    // Zeros: -0 is below +0.
-    let first = if x == y { x.is_sign_negative() } else { x < y };
-    if first == max { b } else { a }
+    let modifiers = Extreme { max, nan: m.nan, abs: m.abs, xorsign: m.xorsign, ftz: m.ftz };
+    compare::extreme(format, u64::from(a), u64::from(b), modifiers) as u32
 }
 
 /// Picks a function by format: f16, bf16, their pairs, f32.
@@ -183,8 +111,8 @@ macro_rules! formats {
         match $kind {
             Type::F16 => row!(mods m, |a: u32, b: u32, c: u32| $call(F16, a, b, c, m)),
             Type::Bf16 => row!(mods m, |a: u32, b: u32, c: u32| $call(BF16, a, b, c, m)),
-            Type::F16x2 => row!(mods m, |a: u32, b: u32, c: u32| halves(a, b, c, |a, b, c| $call(F16, a, b, c, m))),
-            Type::Bf16x2 => row!(mods m, |a: u32, b: u32, c: u32| halves(a, b, c, |a, b, c| $call(BF16, a, b, c, m))),
+            Type::F16x2 => row!(mods m, |a: u32, b: u32, c: u32| half::pair(a, b, c, |a, b, c| $call(F16, a, b, c, m))),
+            Type::Bf16x2 => row!(mods m, |a: u32, b: u32, c: u32| half::pair(a, b, c, |a, b, c| $call(BF16, a, b, c, m))),
             _ => row!(mods m, |a: u32, b: u32, c: u32| $call(F32, a, b, c, m)),
         }
     }};
@@ -206,6 +134,8 @@ impl Decoder<'_> {
             sat: self.has("sat"),
             relu: self.has("relu"),
             nan: self.has("NaN"),
+            abs: self.has("abs"),
+            xorsign: self.has("xorsign"),
             ..Mods::default()
         }
     }
@@ -243,14 +173,12 @@ impl Decoder<'_> {
             ("sub", Type::F64) if plain => row!(|a: u64, b: u64| (g(a) - g(b)).to_bits()),
             ("mul", Type::F64) if plain => row!(|a: u64, b: u64| (g(a) * g(b)).to_bits()),
             ("fma" | "mad", Type::F64) if plain => fma_f64,
-            ("add", Type::F64) => row!(mods m, |a: u64, b: u64| double(Three::Add, g(a), g(b), 0.0, m)),
-            ("sub", Type::F64) => row!(mods m, |a: u64, b: u64| double(Three::Add, g(a), -g(b), 0.0, m)),
-            ("mul", Type::F64) => row!(mods m, |a: u64, b: u64| double(Three::Mul, g(a), g(b), 0.0, m)),
-            ("fma" | "mad", Type::F64) => {
-                row!(mods m, |a: u64, b: u64, c: u64| double(Three::Fma, g(a), g(b), g(c), m))
-            }
-            ("min", Type::F64) => row!(|a: u64, b: u64| min_f64(a, b)),
-            ("max", Type::F64) => row!(|a: u64, b: u64| max_f64(a, b)),
+            ("add", Type::F64) => row!(mods m, |a: u64, b: u64| double::add(a, b, m.rounding)),
+            ("sub", Type::F64) => row!(mods m, |a: u64, b: u64| double::sub(a, b, m.rounding)),
+            ("mul", Type::F64) => row!(mods m, |a: u64, b: u64| double::mul(a, b, m.rounding)),
+            ("fma" | "mad", Type::F64) => row!(mods m, |a: u64, b: u64, c: u64| double::fma(a, b, c, m.rounding)),
+            ("min", Type::F64) => row!(|a: u64, b: u64| extreme_f64(a, b, false)),
+            ("max", Type::F64) => row!(|a: u64, b: u64| extreme_f64(a, b, true)),
             ("neg", Type::F64) => row!(|a: u64| a ^ 1 << 63),
             ("abs", Type::F64) => row!(|a: u64| a & !(1 << 63)),
             ("neg", Type::F32) if m.ftz => row!(|a: u32| flush(a) ^ 1 << 31),
@@ -261,10 +189,14 @@ impl Decoder<'_> {
             ("abs", Type::F16 | Type::Bf16) => row!(|a: u32| a & 0x7FFF),
             ("neg", _) => row!(|a: u32| a ^ 0x8000_8000),
             ("abs", _) => row!(|a: u32| a & 0x7FFF_7FFF),
-            ("add", _) => formats!(kind, |t, a, b, _c, m| small(t, Three::Add, a, b, 0, m)),
-            ("sub", _) => formats!(kind, |t: Format, a, b, _c, m| small(t, Three::Add, a, b ^ sign_of(t), 0, m)),
-            ("mul", _) => formats!(kind, |t, a, b, _c, m| small(t, Three::Mul, a, b, 0, m)),
-            ("fma" | "mad", _) => formats!(kind, |t, a, b, c, m| small(t, Three::Fma, a, b, c, m)),
+            ("add", Type::F32) => row!(mods m, |a: u32, b: u32| float::add(a, b, mode(m))),
+            ("add", _) => formats!(kind, |t, a, b, _c, m| half::add(t, a, b, mode(m))),
+            ("sub", Type::F32) => row!(mods m, |a: u32, b: u32| float::sub(a, b, mode(m))),
+            ("sub", _) => formats!(kind, |t, a, b, _c, m| half::sub(t, a, b, mode(m))),
+            ("mul", Type::F32) => row!(mods m, |a: u32, b: u32| float::mul(a, b, mode(m))),
+            ("mul", _) => formats!(kind, |t, a, b, _c, m| half::mul(t, a, b, mode(m))),
+            ("fma" | "mad", Type::F32) => row!(mods m, |a: u32, b: u32, c: u32| float::fma(a, b, c, mode(m))),
+            ("fma" | "mad", _) => formats!(kind, |t, a, b, c, m| half::fma(t, a, b, c, mode(m))),
             ("min", _) => formats!(kind, |t, a, b, _c, m| extreme(t, a, b, false, m)),
             ("max", _) => formats!(kind, |t, a, b, _c, m| extreme(t, a, b, true, m)),
             _ => return Err(self.unsupported("this operation does not exist for its type")),
@@ -289,10 +221,13 @@ impl Decoder<'_> {
         let sources = [self.source(1, kind)?, self.source(2, kind)?];
         let f: RowFn = match (kind, approximate) {
             (Type::F32, None) if m.rounding == Rounding::Nearest && !m.ftz => row!(|a: u32, b: u32| out(f(a) / f(b))),
-            (Type::F32, None) => row!(mods m, |a: u32, b: u32| small(F32, Three::Div, a, b, 0, m)),
+            (Type::F32, None) => row!(mods m, |a: u32, b: u32| float::div(a, b, mode(m))),
             (Type::F64, None) if m.rounding == Rounding::Nearest => row!(|a: u64, b: u64| (g(a) / g(b)).to_bits()),
-            (Type::F64, None) => row!(mods m, |a: u64, b: u64| double(Three::Div, g(a), g(b), 0.0, m)),
-            (Type::F32, Some(_)) => row!(approx m how, |a: u32, b: u32| approximate_div(a, b, m, how)),
+            (Type::F64, None) => row!(mods m, |a: u64, b: u64| double::div(a, b, m.rounding)),
+            (Type::F32, Some("full")) => {
+                row!(approx m how, |a: u32, b: u32| approx::div_full(a, b, m.ftz, drawn(how, a, b)))
+            }
+            (Type::F32, Some(_)) => row!(approx m how, |a: u32, b: u32| approx::div(a, b, m.ftz, drawn(how, a, b))),
             _ => return Err(self.unsupported("this division does not exist")),
         };
         self.alu(f, m, d, &sources);
@@ -308,33 +243,37 @@ impl Decoder<'_> {
         let d = self.destination(0, kind)?;
         let a = self.source(1, kind)?;
         let f: RowFn = match (self.parts[0], kind, approximate) {
-            ("rcp", Type::F32, false) => row!(mods m, |a: u32| small(F32, Three::Div, 0x3F80_0000, a, 0, m)),
-            ("rcp", Type::F64, false) => row!(mods m, |a: u64| double(Three::Div, 1.0, g(a), 0.0, m)),
+            ("rcp", Type::F32, false) => row!(mods m, |a: u32| float::rcp(a, mode(m))),
+            ("rcp", Type::F64, false) => row!(mods m, |a: u64| double::rcp(a, m.rounding)),
             ("sqrt", Type::F32, false) if m.rounding == Rounding::Nearest && !m.ftz => row!(|a: u32| out(f(a).sqrt())),
-            ("sqrt", Type::F32, false) => {
-                row!(mods m, |a: u32| finish(F32, arith::root(F32.value(if m.ftz { flush(a) } else { a })), m))
+            ("sqrt", Type::F32, false) => row!(mods m, |a: u32| float::sqrt(a, mode(m))),
+            ("sqrt", Type::F64, false) => row!(mods m, |a: u64| double::sqrt(a, m.rounding)),
+            ("rcp", Type::F32, true) => row!(approx m how, |a: u32| approx::rcp(a, m.ftz, drawn(how, a, 0))),
+            ("sqrt", Type::F32, true) => row!(approx m how, |a: u32| approx::sqrt(a, m.ftz, drawn(how, a, 0))),
+            ("rsqrt", Type::F32, true) => row!(approx m how, |a: u32| approx::rsqrt(a, m.ftz, drawn(how, a, 0))),
+            ("ex2", Type::F32, true) => row!(approx m how, |a: u32| approx::ex2(a, m.ftz, drawn(how, a, 0))),
+            ("lg2", Type::F32, true) => row!(approx m how, |a: u32| approx::lg2(a, m.ftz, drawn(how, a, 0))),
+            ("sin", Type::F32, true) => row!(approx m how, |a: u32| approx::sin(a, m.ftz, drawn(how, a, 0))),
+            ("cos", Type::F32, true) => row!(approx m how, |a: u32| approx::cos(a, m.ftz, drawn(how, a, 0))),
+            ("tanh", Type::F32, true) => row!(approx _m how, |a: u32| approx::tanh(a, drawn(how, a, 0))),
+            ("rcp", Type::F64, true) => row!(approx _m how, |a: u64| approx::rcp_f64(a, drawn64(how, a))),
+            ("rsqrt", Type::F64, true) => row!(approx _m how, |a: u64| approx::rsqrt_f64(a, drawn64(how, a))),
+            ("ex2", Type::F16, true) => row!(approx _m how, |a: u32| approx::ex2_half(F16, a, drawn(how, a, 0))),
+            ("ex2", Type::Bf16, true) => row!(approx _m how, |a: u32| approx::ex2_half(BF16, a, drawn(how, a, 0))),
+            ("ex2", Type::F16x2, true) => {
+                row!(approx _m how, |a: u32| half::pair(a, 0, 0, |a, _, _| approx::ex2_half(F16, a, drawn(how, a, 0))))
             }
-            ("sqrt", Type::F64, false) => row!(mods m, |a: u64| arith::direct(arith::root(g(a)), m.rounding).to_bits()),
-            ("rcp", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-23), |x| 1.0 / x)),
-            ("sqrt", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-23), f64::sqrt)),
-            ("rsqrt", Type::F32, true) => {
-                row!(approx m how, |a: u32| unary(a, m, how, 2f64.powf(-22.9), |x| 1.0 / x.sqrt()))
+            ("ex2", Type::Bf16x2, true) => {
+                row!(approx _m how, |a: u32| half::pair(a, 0, 0, |a, _, _| approx::ex2_half(BF16, a, drawn(how, a, 0))))
             }
-            ("ex2", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-22), f64::exp2)),
-            ("lg2", Type::F32, true) => row!(approx m how, |a: u32| logarithm(a, m, how)),
-            ("sin", Type::F32, true) => row!(approx m how, |a: u32| circular(a, m, how, f64::sin)),
-            ("cos", Type::F32, true) => row!(approx m how, |a: u32| circular(a, m, how, f64::cos)),
-            ("tanh", Type::F32, true) => row!(approx m how, |a: u32| unary(a, m, how, 2f64.powi(-11), f64::tanh)),
-            ("rcp", Type::F64, true) => row!(|a: u64| coarse(1.0 / coarse_input(a))),
-            ("rsqrt", Type::F64, true) => row!(|a: u64| coarse(1.0 / coarse_input(a).sqrt())),
-            ("ex2", Type::F16, true) => row!(|a: u32| narrow(F16, a, f64::exp2)),
-            ("ex2", Type::Bf16, true) => row!(|a: u32| narrow(BF16, a, f64::exp2)),
-            ("ex2", Type::F16x2, true) => row!(|a: u32| halves(a, 0, 0, |a, _, _| narrow(F16, a, f64::exp2))),
-            ("ex2", Type::Bf16x2, true) => row!(|a: u32| halves(a, 0, 0, |a, _, _| narrow(BF16, a, f64::exp2))),
-            ("tanh", Type::F16, true) => row!(|a: u32| narrow(F16, a, f64::tanh)),
-            ("tanh", Type::Bf16, true) => row!(|a: u32| narrow(BF16, a, f64::tanh)),
-            ("tanh", Type::F16x2, true) => row!(|a: u32| halves(a, 0, 0, |a, _, _| narrow(F16, a, f64::tanh))),
-            ("tanh", Type::Bf16x2, true) => row!(|a: u32| halves(a, 0, 0, |a, _, _| narrow(BF16, a, f64::tanh))),
+            ("tanh", Type::F16, true) => row!(approx _m how, |a: u32| approx::tanh_half(F16, a, drawn(how, a, 0))),
+            ("tanh", Type::Bf16, true) => row!(approx _m how, |a: u32| approx::tanh_half(BF16, a, drawn(how, a, 0))),
+            ("tanh", Type::F16x2, true) => {
+                row!(approx _m how, |a: u32| half::pair(a, 0, 0, |a, _, _| approx::tanh_half(F16, a, drawn(how, a, 0))))
+            }
+            ("tanh", Type::Bf16x2, true) => {
+                row!(approx _m how, |a: u32| half::pair(a, 0, 0, |a, _, _| approx::tanh_half(BF16, a, drawn(how, a, 0))))
+            }
             _ => return Err(self.unsupported("this form does not exist")),
         };
         self.alu(f, m, d, &[a]);
@@ -342,88 +281,24 @@ impl Decoder<'_> {
     }
 }
 
-const fn sign_of(format: Format) -> u32 {
-    if format.nan() > 0xFFFF { 1 << 31 } else { 1 << 15 }
-}
-
-#[inline(always)]
-fn min_f64(a: u64, b: u64) -> u64 {
-    let (x, y) = (g(a), g(b));
-    if x.is_nan() {
-        return b;
-    }
-    if y.is_nan() {
-        return a;
-    }
-    if x == y {
-        a | b & 1 << 63
-    } else if x < y {
-        a
-    } else {
-        b
+/// The draw of an approximate instruction for its operands.
+#[inline]
+const fn drawn(how: Approximation, a: u32, b: u32) -> Approx {
+    match how {
+        Approximation::CorrectlyRounded => Approx::CorrectlyRounded,
+        Approximation::Adversarial(seed) => Approx::Adversarial { draw: approx::draw(seed, a as u64, b as u64) },
     }
 }
 
-#[inline(always)]
-fn max_f64(a: u64, b: u64) -> u64 {
-    let (x, y) = (g(a), g(b));
-    if x.is_nan() {
-        return b;
-    }
-    if y.is_nan() {
-        return a;
-    }
-    if x == y {
-        a & (b | !(1 << 63))
-    } else if x > y {
-        a
-    } else {
-        b
+/// The same for a 64-bit operand.
+#[inline]
+const fn drawn64(how: Approximation, a: u64) -> Approx {
+    match how {
+        Approximation::CorrectlyRounded => Approx::CorrectlyRounded,
+        Approximation::Adversarial(seed) => Approx::Adversarial { draw: approx::draw(seed, a, 0) },
     }
 }
 
-fn approximate_div(a: u32, b: u32, m: Mods, how: Approximation) -> u32 {
-    let (a, b) = if m.ftz { (flush(a), flush(b)) } else { (a, b) };
-    let value = F32.value(a) / F32.value(b);
-    let bits = arith::approximate(value, 2f64.powi(-22), 0.0, a ^ b.rotate_left(16), how);
-    if m.ftz { flush(bits) } else { bits }
-}
-
-fn unary(a: u32, m: Mods, how: Approximation, relative: f64, function: impl Fn(f64) -> f64) -> u32 {
-    let a = if m.ftz { flush(a) } else { a };
-    let bits = arith::approximate(function(F32.value(a)), relative, 0.0, a, how);
-    if m.ftz { flush(bits) } else { bits }
-}
-
-/// `lg2.approx`: an absolute error between 0.5 and 2, a relative one elsewhere.
-fn logarithm(a: u32, m: Mods, how: Approximation) -> u32 {
-    let a = if m.ftz { flush(a) } else { a };
-    let x = F32.value(a);
-    let (relative, absolute) = if (0.5..2.0).contains(&x) { (0.0, 2f64.powi(-22)) } else { (2f64.powi(-22), 0.0) };
-    arith::approximate(x.log2(), relative, absolute, a, how)
-}
-
-/// `sin.approx`, `cos.approx`: an absolute error that grows with the argument.
-fn circular(a: u32, m: Mods, how: Approximation, function: impl Fn(f64) -> f64) -> u32 {
-    let a = if m.ftz { flush(a) } else { a };
-    let x = F32.value(a);
-    let absolute = if x.abs() <= 2.0 * std::f64::consts::PI { 2f64.powf(-20.5) } else { 2f64.powf(-14.7) };
-    let bits = arith::approximate(function(x), 0.0, absolute, a, how);
-    if m.ftz { flush(bits) } else { bits }
-}
-
-/// The approximate f64 functions see and give the upper half only.
-fn coarse_input(a: u64) -> f64 {
-    let a = if a & 0x7FF0_0000_0000_0000 == 0 { a & 1 << 63 } else { a };
-    g(a & 0xFFFF_FFFF_0000_0000)
-}
-
-fn coarse(value: f64) -> u64 {
-    let bits = value.to_bits();
-    let bits = if bits & 0x7FF0_0000_0000_0000 == 0 { bits & 1 << 63 } else { bits };
-    if value.is_nan() { 0x7FFF_FFFF_0000_0000 } else { bits & 0xFFFF_FFFF_0000_0000 }
-}
-
-fn narrow(format: Format, a: u32, function: impl Fn(f64) -> f64) -> u32 {
-    format.round(Exact(function(format.value(a)), 0.0), Rounding::Nearest)
+fn extreme_f64(a: u64, b: u64, max: bool) -> u64 {
+    compare::extreme(F64, a, b, Extreme { max, ..Extreme::default() })
 }

@@ -5,7 +5,8 @@ use super::block::BlockState;
 use super::exec::lanes;
 use super::grid::Run;
 use super::warp::Warp;
-use crate::vm::arith::{BF16, Exact, F16, Format, Rounding, sum};
+use crate::vm::arith::soft::{BF16, F16, Format};
+use crate::vm::arith::{Mode, half};
 use crate::vm::checks::FindingKind;
 use crate::vm::decode::code::{Atom, AtomOp};
 use crate::vm::memory::Allocation;
@@ -92,8 +93,7 @@ fn global(allocation: &Allocation, at: usize, size: u32, change: impl Fn(u64) ->
 }
 
 fn half_sum(format: Format, a: u64, b: u64) -> u64 {
-    let Exact(value, rest) = sum(format.value(a as u32 & 0xFFFF), format.value(b as u32 & 0xFFFF));
-    u64::from(format.round(Exact(value, rest), Rounding::Nearest))
+    u64::from(half::add(format, a as u32, b as u32, Mode::default()))
 }
 
 /// The value that an operation leaves behind.

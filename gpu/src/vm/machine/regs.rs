@@ -20,6 +20,10 @@ pub(crate) struct Mods {
     pub(crate) relu: bool,
     /// Whether `min` and `max` hand on a NaN.
     pub(crate) nan: bool,
+    /// Whether `min` and `max` compare magnitudes.
+    pub(crate) abs: bool,
+    /// Whether the sign of `min` and `max` is the exclusive or of the operands'.
+    pub(crate) xorsign: bool,
     /// Whether a conversion rounds to an integral value.
     pub(crate) integral: bool,
     /// Types of a conversion, and the bits of its destination register.
