@@ -135,5 +135,11 @@ fn main() {
             });
         }
     }
+    let present = !matches!(cuda::open(), Err(Error::NoDriver { .. }));
+    let trial = Trial::test("cuda::without_a_driver_opening_says_so", || match cuda::open().err() {
+        Some(error @ Error::NoDriver { .. }) => ensure(error.to_string().contains("no CUDA driver"), error.to_string()),
+        other => Err(format!("{other:?}").into()),
+    });
+    trials.push(if present { trial.with_ignored_flag(true).with_kind("a driver is here") } else { trial });
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
