@@ -1,0 +1,146 @@
+//! `check`: runs cases and judges every output.
+
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{NONCONFORMANT, PASS, Selection, executor, not_run, program};
+use crate::case::Case;
+use crate::check::{self, CaseResult};
+use crate::error::Error;
+use crate::family::Suite;
+use crate::regime::Regime;
+use crate::report::{Header, Report, folder_of, write_whole};
+use crate::runner::Runner;
+use crate::{cases, suites};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Who runs the kernels.
+    #[arg(long, value_enum, default_value = "auto")]
+    executor: Selection,
+    /// Run the kernels of this CUDA or PTX file, by their entry points' names, in place of the shipped ones.
+    #[arg(long, value_name = "FILE.cu|FILE.ptx")]
+    kernels: Option<PathBuf>,
+    /// Only this kernel; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+    /// Only this regime; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    regime: Vec<String>,
+    /// Only this case, as a case line; may be given several times.
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["kernel", "regime", "cases"])]
+    case: Vec<String>,
+    /// Seed of what is drawn.
+    #[arg(long, default_value_t = 81)]
+    seed: u64,
+    /// Random cases of each kernel beyond the default profile.
+    #[arg(long, default_value_t = 0)]
+    cases: usize,
+    /// Write every verdict to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the worst utilization of each kernel, output and regime to this file.
+    #[arg(long, value_name = "FILE")]
+    utilization: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args) -> Result<u8, Error> {
+    let mut cases = select(args)?;
+    for path in args.json.iter().chain(&args.utilization) {
+        folder_of(path)?;
+    }
+    let (executor, absent) = executor(args.executor)?;
+    let mut not_run = not_run(absent.as_deref());
+    let runner = match &args.kernels {
+        None => Runner::kernels(executor)?,
+        Some(path) => {
+            let mut runner = Runner::programs(executor, vec![program(path)?])?;
+            not_run.extend(keep_what_runs(&mut runner, &mut cases, path)?);
+            runner
+        }
+    };
+    let description = runner.describe();
+    say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+
+    let bar = ProgressBar::with_draw_target(Some(cases.len() as u64), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} cases, {elapsed}, {msg}") {
+        bar.set_style(style);
+    }
+    let results = check::run_all(&runner, &cases, |result: &CaseResult| {
+        bar.set_message(result.case.contract.kernel);
+        bar.inc(1);
+    });
+    bar.finish_and_clear();
+
+    let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &results?);
+    say!("{}", report.table());
+    for failure in report.failures() {
+        say!("{}: {} {}: {}", failure.disposition, failure.case, failure.output, failure.detail);
+    }
+    for line in &not_run {
+        say!("not run: {line}");
+    }
+    let failed = report.failures().count();
+    say!("{} cases, {} verdicts, {failed} not passed", report.cases(), report.records.len());
+    if let Some(path) = &args.json {
+        report.write_json(path)?;
+    }
+    if let Some(path) = &args.utilization {
+        write_whole(path, &report.utilization_table())?;
+    }
+    Ok(if report.passed() { PASS } else { NONCONFORMANT })
+}
+
+fn select(args: &Args) -> Result<Vec<Case>, Error> {
+    if !args.case.is_empty() {
+        return args.case.iter().map(|line| line.parse()).collect();
+    }
+    let kernels: Vec<&'static dyn Suite> = if args.kernel.is_empty() {
+        suites::all().collect()
+    } else {
+        args.kernel.iter().map(|name| suites::find(name)).collect::<Result<_, _>>()?
+    };
+    let regimes: Vec<Regime> = if args.regime.is_empty() {
+        Regime::ALL.to_vec()
+    } else {
+        args.regime.iter().map(|name| name.parse()).collect::<Result<_, _>>()?
+    };
+    let mut selected = Vec::new();
+    for suite in kernels {
+        selected.extend(cases::profile(suite, args.seed).into_iter().filter(|case| regimes.contains(&case.regime)));
+        selected.extend(cases::random(suite, &regimes, args.cases, args.seed));
+    }
+    if selected.is_empty() {
+        let filter = format!("kernels {:?} with regimes {:?}", args.kernel, args.regime);
+        return Err(Error::NoCases { filter });
+    }
+    Ok(selected)
+}
+
+/// Drops the cases of kernels that a file lacks, and says what was left out: kernels that are not in it, and entry points that
+/// no contract knows.
+fn keep_what_runs(runner: &mut Runner, cases: &mut Vec<Case>, path: &Path) -> Result<Vec<String>, Error> {
+    let mut lines = Vec::new();
+    let mut kernels: Vec<&'static str> = cases.iter().map(|case| case.contract.kernel).collect();
+    kernels.dedup();
+    let mut absent = Vec::new();
+    for kernel in kernels {
+        if !runner.has(kernel)? {
+            absent.push(kernel);
+        }
+    }
+    cases.retain(|case| !absent.contains(&case.contract.kernel));
+    if !absent.is_empty() {
+        lines.push(format!("{}, which {} does not have", absent.join(", "), path.display()));
+    }
+    let unknown = runner.unknown_entries()?;
+    if !unknown.is_empty() {
+        lines.push(format!("{} of {}, which no contract knows", unknown.join(", "), path.display()));
+    }
+    if cases.is_empty() {
+        return Err(Error::NoCases { filter: format!("the entry points of {}", path.display()) });
+    }
+    Ok(lines)
+}

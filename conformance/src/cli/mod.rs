@@ -1,0 +1,132 @@
+//! The command line, a file a command.
+//!
+//! Exit status 0: everything that was asked for ran and passed. 1: something is nonconformant. 2: it could not run.
+
+use std::path::Path;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use gdn_gpu::Executor;
+use gdn_gpu::executor::{Code, Program};
+use gdn_gpu::vm::{Options, VmExecutor};
+
+use crate::error::Error;
+use crate::runner::Runner;
+
+/// Prints a line. A reader that has closed its end of the pipe has seen enough: that is no error.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+
+mod check;
+mod compile;
+mod list;
+mod replay;
+
+/// Exit status of a pass.
+pub const PASS: u8 = 0;
+/// Exit status where something is nonconformant.
+pub const NONCONFORMANT: u8 = 1;
+/// Exit status where something could not run.
+pub const COULD_NOT_RUN: u8 = 2;
+
+/// Numerical conformance of gated-delta-rule GPU kernels.
+#[derive(Debug, Parser)]
+#[command(name = "gdn-conformance", version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gdn-conformance check                              every kernel, regime and shape
+  gdn-conformance check --kernel gdn_step --cases 500
+  gdn-conformance check --case 'gdn_step(d=128,hk=16,hv=48,tokens=4,regime=warm,scale=2^-7,seed=0x51)'
+  gdn-conformance replay golden/vectors/*.safetensors
+  gdn-conformance list
+
+Exit status: 0 pass, 1 nonconformant, 2 could not run.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run cases and judge every output against the oracle's bounds.
+    Check(check::Args),
+    /// Drive the kernels through recorded tokens and compare with the oracle, and the oracle with the file's answers.
+    Replay(replay::Args),
+    /// Print kernels, contracts and regimes.
+    List,
+    /// Compile the kernels' sources with NVRTC into golden/ptx/, which the virtual machine runs.
+    Compile(compile::Args),
+}
+
+/// Who runs the kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Selection {
+    /// A CUDA device where one answers, else the virtual machine.
+    Auto,
+    /// A CUDA device, or an error.
+    Cuda,
+    /// The PTX virtual machine, with all its checks.
+    Vm,
+}
+
+/// Runs the command and returns its exit status.
+pub fn run(cli: Cli) -> u8 {
+    let result = match cli.command {
+        Command::Check(args) => check::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Compile(args) => compile::run(&args),
+        Command::List => {
+            say!("{}", list::text());
+            Ok(PASS)
+        }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        COULD_NOT_RUN
+    })
+}
+
+/// Opens what was selected; where `auto` has no device, says why.
+///
+/// # Errors
+/// In `cuda`, whatever keeps the device from answering; otherwise what goes wrong on what does answer.
+pub fn open(selection: Selection) -> Result<(Runner, Option<String>), Error> {
+    let (executor, absent) = executor(selection)?;
+    Ok((Runner::kernels(executor)?, absent))
+}
+
+fn executor(selection: Selection) -> Result<(Box<dyn Executor>, Option<String>), Error> {
+    let machine = || Box::new(VmExecutor::new(Options::default()).with_compiler(gdn_gpu::ptx::of));
+    if selection == Selection::Vm {
+        return Ok((machine(), None));
+    }
+    match (gdn_gpu::cuda::open(), selection) {
+        (Ok(executor), _) => Ok((Box::new(executor), None)),
+        (Err(gdn_gpu::Error::NoDriver { .. } | gdn_gpu::Error::NoDevice { .. }), Selection::Auto) => {
+            Ok((machine(), Some("no CUDA driver or device answers".to_owned())))
+        }
+        (Err(error), _) => Err(error.into()),
+    }
+}
+
+/// The program of a file, CUDA or PTX by its ending.
+fn program(path: &Path) -> Result<Program, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, format!("cannot be read: {error}")))?;
+    let code = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("cu") => Code::Cuda(text),
+        Some("ptx") => Code::Ptx(text),
+        _ => return Err(Error::file(path, "ends neither in .cu nor in .ptx")),
+    };
+    Ok(Program { name: path.display().to_string(), code })
+}
+
+/// What a run without a device leaves out.
+fn not_run(absent: Option<&str>) -> Vec<String> {
+    let line = |reason| format!("the kernels on a GPU, because {reason}; the virtual machine ran them instead");
+    absent.map(line).into_iter().collect()
+}
