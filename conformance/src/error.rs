@@ -49,6 +49,16 @@ pub enum Error {
         /// What is wrong with it, and the remedy.
         problem: String,
     },
+    /// A mutant's edit that does not fit its source.
+    #[error("mutant {mutant}: its text stands {found} times in the source, not once: {text}")]
+    Patch {
+        /// The mutant.
+        mutant: String,
+        /// The text to replace.
+        text: String,
+        /// How often it stands there.
+        found: usize,
+    },
     /// Nothing was left to run.
     #[error("no case matches {filter}; `gdn-conformance list` shows kernels and regimes")]
     NoCases {

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod draw;
 pub mod error;
 pub mod family;
+pub mod mutants;
 pub mod regime;
 pub mod replay;
 pub mod report;

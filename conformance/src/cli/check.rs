@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use super::{NONCONFORMANT, PASS, Selection, executor, not_run, program};
+use super::{NONCONFORMANT, PASS, Selection, executor, not_run, program, progress};
 use crate::case::Case;
 use crate::check::{self, CaseResult};
 use crate::error::Error;
@@ -64,10 +62,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let description = runner.describe();
     say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
 
-    let bar = ProgressBar::with_draw_target(Some(cases.len() as u64), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} cases, {elapsed}, {msg}") {
-        bar.set_style(style);
-    }
+    let bar = progress(cases.len(), "cases");
     let results = check::run_all(&runner, &cases, |result: &CaseResult| {
         bar.set_message(result.case.contract.kernel);
         bar.inc(1);

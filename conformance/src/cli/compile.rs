@@ -1,12 +1,14 @@
-//! `compile`: the PTX that machines without NVRTC run.
+//! `compile`: the PTX that machines without NVRTC run, of the shipped kernels and of the mutants.
 
 use std::path::PathBuf;
 
 use gdn_gpu::contract::Source;
+use gdn_gpu::ptx;
 
-use super::PASS;
+use super::{PASS, progress};
 use crate::error::Error;
-use crate::report::write_whole;
+use crate::mutants::{self, store};
+use crate::report::{folder_of, write_whole};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -15,12 +17,31 @@ pub(super) struct Args {
     folder: PathBuf,
 }
 
-/// Runs the command.
+/// Runs the command. Mutants whose accepted PTX was made of their very source are kept as they are.
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
+    let mutants_folder = args.folder.join("mutants");
+    folder_of(&mutants_folder.join("any"))?;
     for source in Source::ALL {
         let path = args.folder.join(format!("{}.ptx", source.name()));
-        write_whole(&path, &gdn_gpu::ptx::compile(source.name(), source.text())?)?;
+        write_whole(&path, &ptx::compile(source.name(), source.text())?)?;
         say!("{}", path.display());
     }
+    let bar = progress(mutants::all().count(), "mutants");
+    for catalogue in mutants::FAMILIES {
+        let mut sections = Vec::new();
+        for mutant in catalogue.mutants {
+            let hash = ptx::hash(&mutant.source()?);
+            let text = match store::find(catalogue.ptx, mutant.name, &hash) {
+                Some(text) => text.to_owned(),
+                None => mutants::compile(mutant)?,
+            };
+            sections.push((mutant.name, hash, text));
+            bar.inc(1);
+        }
+        let path = mutants_folder.join(format!("{}.ptx", catalogue.family));
+        write_whole(&path, &store::join(sections))?;
+        say!("{}", path.display());
+    }
+    bar.finish_and_clear();
     Ok(PASS)
 }

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use gdn_gpu::Executor;
 use gdn_gpu::executor::{Code, Program};
 use gdn_gpu::vm::{Options, VmExecutor};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::Error;
 use crate::runner::Runner;
@@ -123,6 +124,15 @@ fn program(path: &Path) -> Result<Program, Error> {
         _ => return Err(Error::file(path, "ends neither in .cu nor in .ptx")),
     };
     Ok(Program { name: path.display().to_string(), code })
+}
+
+/// A bar on standard error for long work; nothing where that is no terminal.
+fn progress(length: usize, of: &'static str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(length as u64), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}}/{{len}} {of}, {{elapsed}}, {{msg}}")) {
+        bar.set_style(style);
+    }
+    bar
 }
 
 /// What a run without a device leaves out.
