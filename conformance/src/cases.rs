@@ -6,7 +6,9 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRng, TestRunner};
 
 use crate::case::Case;
+use crate::error::Error;
 use crate::family::Suite;
+use crate::kill;
 use crate::regime::Regime;
 
 /// Scales of the default profile, as powers of two, in turn.
@@ -14,6 +16,47 @@ const SCALES: [i32; 3] = [0, -7, 7];
 
 /// Draws of each regime × shape in the default profile: one draw can miss a fault that depends on a sign.
 const DRAWS: usize = 2;
+
+/// Which cases a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Profile {
+    /// Every kernel × regime × shape.
+    Full,
+    /// The cases that together kill every mutant: seconds, for use while editing.
+    Smoke,
+}
+
+impl Profile {
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Smoke => "smoke",
+        }
+    }
+}
+
+/// The cases that together kill every mutant, as `mutants --smoke` found them.
+const SMOKE: &str = include_str!("../../golden/smoke.txt");
+
+/// The smoke profile: the lines of `golden/smoke.txt`.
+///
+/// # Errors
+/// Where a line is no case any more; `mutants --smoke golden/smoke.txt` makes it anew.
+pub fn smoke() -> Result<Vec<Case>, Error> {
+    SMOKE.lines().map(str::parse).collect()
+}
+
+/// The cases of one kernel in a profile that mutants are run on: smallest first, the models' layers left out.
+///
+/// # Errors
+/// An unknown kernel, or a line of the smoke profile that is no case.
+pub fn of(profile: Profile, kernel: &str, seed: u64) -> Result<Vec<Case>, Error> {
+    match profile {
+        Profile::Full => kill::matrix_cases(kernel, seed),
+        Profile::Smoke => Ok(smoke()?.into_iter().filter(|case| case.contract.kernel == kernel).collect()),
+    }
+}
 
 /// The default profile of a kernel: every regime × every shape of it, each drawn twice at two scales.
 pub fn profile(suite: &dyn Suite, seed: u64) -> Vec<Case> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gdn_gpu::run::{RunError, Tensors};
+use gdn_gpu::vm::FunctionCoverage;
 
 use crate::case::Case;
 use crate::draw::Draws;
@@ -93,6 +94,15 @@ fn merge(worst: &mut BTreeMap<String, Verdict>, verdict: Verdict) {
     }
 }
 
+/// What came of a list of cases.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// A result a case, in the cases' order.
+    pub results: Vec<CaseResult>,
+    /// Which basic blocks of the programs ran; empty where the executor cannot see them.
+    pub coverage: Vec<FunctionCoverage>,
+}
+
 /// Runs all cases over the machine's cores, in their order, calling `done` after each.
 ///
 /// Each thread owns a fork of the runner and takes the next case when it is free; an executor that spreads one launch over
@@ -100,12 +110,12 @@ fn merge(worst: &mut BTreeMap<String, Verdict>, verdict: Verdict) {
 ///
 /// # Errors
 /// The first error of a case, or of a fork of the runner.
-pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Sync) -> Result<Vec<CaseResult>, Error> {
+pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Sync) -> Result<Run, Error> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len().max(1));
     let forks = (0..threads).map(|_| runner.fork()).collect::<Result<Vec<_>, _>>()?;
     let next = AtomicUsize::new(0);
     let (next, done) = (&next, &done);
-    let mut results: Vec<(usize, CaseResult)> = std::thread::scope(|scope| {
+    let parts: Vec<Part> = std::thread::scope(|scope| {
         let workers: Vec<_> = forks
             .into_iter()
             .map(|mut own| {
@@ -118,14 +128,30 @@ pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Syn
                         done(&result);
                         results.push((i, result));
                     }
-                    Ok(results)
+                    Ok(Part { results, coverage: own.coverage()? })
                 })
             })
             .collect();
         let joined =
             workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect::<Result<Vec<_>, Error>>().map(|parts| parts.into_iter().flatten().collect())
+        joined.collect::<Result<Vec<_>, Error>>()
     })?;
+    let mut results = Vec::new();
+    let mut coverage: Vec<FunctionCoverage> = Vec::new();
+    for part in parts {
+        results.extend(part.results);
+        if coverage.is_empty() {
+            coverage = part.coverage;
+        } else {
+            coverage.iter_mut().zip(&part.coverage).for_each(|(sum, other)| sum.add(other));
+        }
+    }
     results.sort_by_key(|(i, _)| *i);
-    Ok(results.into_iter().map(|(_, result)| result).collect())
+    Ok(Run { results: results.into_iter().map(|(_, result)| result).collect(), coverage })
+}
+
+/// What one thread brought.
+struct Part {
+    results: Vec<(usize, CaseResult)>,
+    coverage: Vec<FunctionCoverage>,
 }

@@ -59,6 +59,14 @@ pub enum Error {
         /// How often it stands there.
         found: usize,
     },
+    /// A worker process that ended without an answer.
+    #[error("the process of mutant {mutant} gave no answer: {problem}")]
+    Worker {
+        /// The mutant.
+        mutant: String,
+        /// What went wrong.
+        problem: String,
+    },
     /// Nothing was left to run.
     #[error("no case matches {filter}; `gdn-conformance list` shows kernels and regimes")]
     NoCases {

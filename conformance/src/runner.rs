@@ -3,6 +3,7 @@
 use gdn_gpu::contract::{Shape, Source};
 use gdn_gpu::executor::{Description, Module, Program};
 use gdn_gpu::run::{self, Outcome, Tensors};
+use gdn_gpu::vm::FunctionCoverage;
 use gdn_gpu::{Executor, contracts};
 
 use crate::error::Error;
@@ -75,6 +76,20 @@ impl Runner {
             unknown.extend(executor.entries(module).into_iter().filter(|entry| contracts::find(entry).is_none()));
         }
         Ok(unknown)
+    }
+
+    /// Which basic blocks of its programs ran, on an executor that can see them.
+    ///
+    /// # Errors
+    /// When the device no longer answers.
+    pub fn coverage(&mut self) -> Result<Vec<FunctionCoverage>, Error> {
+        let Self::Kernels { executor, programs } = self else { return Ok(Vec::new()) };
+        let mut functions = Vec::new();
+        for program in programs {
+            let module = executor.load(program)?;
+            functions.extend(executor.coverage(module));
+        }
+        Ok(functions)
     }
 
     /// Another runner of the same kind for another thread.

@@ -22,7 +22,7 @@ fn utilization_is_the_accepted_one(selection: Selection, name: &str) -> Result<(
     let accepted = table(name).ok_or_else(|| format!("there is no golden/utilization/{name}.txt"))?;
     let (runner, _) = open(selection).map_err(|error| error.to_string())?;
     let cases: Vec<_> = suites::all().flat_map(|suite| cases::profile(suite, SEED)).collect();
-    let results = run_all(&runner, &cases, |_| {}).map_err(|error| error.to_string())?;
+    let results = run_all(&runner, &cases, |_| {}).map_err(|error| error.to_string())?.results;
     let found = Report::new(Header::new(&runner.describe(), SEED, vec![]), &results).utilization_table();
     if found == accepted {
         return Ok(());

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::vm::FunctionCoverage;
+
 /// Program text that an executor can load.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
@@ -190,6 +192,12 @@ pub trait Executor: Send {
 
     /// Entry points of a loaded program, in the order of its text.
     fn entries(&self, module: Module) -> Vec<String>;
+
+    /// Which basic blocks of a loaded program its launches have run; nothing from an executor that cannot see them.
+    fn coverage(&self, module: Module) -> Vec<FunctionCoverage> {
+        let _ = module;
+        Vec::new()
+    }
 
     /// Allocates `bytes` bytes, aligned to 256; what they hold is unspecified.
     ///

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::{NONCONFORMANT, PASS, Selection, executor, not_run, program, progress};
 use crate::case::Case;
+use crate::cases::Profile;
 use crate::check::{self, CaseResult};
+use crate::coverage::{self, Coverage};
 use crate::error::Error;
 use crate::family::Suite;
 use crate::regime::Regime;
@@ -29,6 +31,9 @@ pub(super) struct Args {
     /// Only this case, as a case line; may be given several times.
     #[arg(long, value_name = "LINE", conflicts_with_all = ["kernel", "regime", "cases"])]
     case: Vec<String>,
+    /// Which cases: every regime and shape, or the few that together kill every mutant.
+    #[arg(long, value_enum, default_value = "full", conflicts_with_all = ["case", "cases"])]
+    profile: Profile,
     /// Seed of what is drawn.
     #[arg(long, default_value_t = 81)]
     seed: u64,
@@ -63,16 +68,24 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
 
     let bar = progress(cases.len(), "cases");
-    let results = check::run_all(&runner, &cases, |result: &CaseResult| {
+    let run = check::run_all(&runner, &cases, |result: &CaseResult| {
         bar.set_message(result.case.contract.kernel);
         bar.inc(1);
     });
     bar.finish_and_clear();
+    let run = run?;
 
-    let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &results?);
+    let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &run.results);
     say!("{}", report.table());
     for failure in report.failures() {
         say!("{}: {} {}: {}", failure.disposition, failure.case, failure.output, failure.detail);
+    }
+    let coverage = Coverage::of(&run.coverage);
+    if !coverage.is_empty() {
+        say!("{}", coverage::table(&coverage));
+    }
+    for line in coverage::missed(&coverage) {
+        say!("{line}");
     }
     for line in &not_run {
         say!("not run: {line}");
@@ -103,9 +116,14 @@ fn select(args: &Args) -> Result<Vec<Case>, Error> {
         args.regime.iter().map(|name| name.parse()).collect::<Result<_, _>>()?
     };
     let mut selected = Vec::new();
-    for suite in kernels {
-        selected.extend(cases::profile(suite, args.seed).into_iter().filter(|case| regimes.contains(&case.regime)));
-        selected.extend(cases::random(suite, &regimes, args.cases, args.seed));
+    if args.profile == Profile::Smoke {
+        let named = |case: &Case| kernels.iter().any(|suite| suite.contract().kernel == case.contract.kernel);
+        selected = cases::smoke()?;
+        selected.retain(|case| named(case) && regimes.contains(&case.regime));
+    }
+    for suite in kernels.iter().filter(|_| args.profile == Profile::Full) {
+        selected.extend(cases::profile(*suite, args.seed).into_iter().filter(|case| regimes.contains(&case.regime)));
+        selected.extend(cases::random(*suite, &regimes, args.cases, args.seed));
     }
     if selected.is_empty() {
         let filter = format!("kernels {:?} with regimes {:?}", args.kernel, args.regime);

@@ -24,6 +24,7 @@ macro_rules! say {
 mod check;
 mod compile;
 mod list;
+mod mutants;
 mod replay;
 
 /// Exit status of a pass.
@@ -48,6 +49,7 @@ Examples:
   gdn-conformance check --kernel gdn_step --cases 500
   gdn-conformance check --case 'gdn_step(d=128,hk=16,hv=48,tokens=4,regime=warm,scale=2^-7,seed=0x51)'
   gdn-conformance replay golden/vectors/*.safetensors
+  gdn-conformance mutants                            does the suite notice every known fault?
   gdn-conformance list
 
 Exit status: 0 pass, 1 nonconformant, 2 could not run.";
@@ -58,6 +60,8 @@ enum Command {
     Check(check::Args),
     /// Drive the kernels through recorded tokens and compare with the oracle, and the oracle with the file's answers.
     Replay(replay::Args),
+    /// Run known-wrong kernels and say which case kills which; survivors fail.
+    Mutants(mutants::Args),
     /// Print kernels, contracts and regimes.
     List,
     /// Compile the kernels' sources with NVRTC into golden/ptx/, which the virtual machine runs.
@@ -80,6 +84,7 @@ pub fn run(cli: Cli) -> u8 {
     let result = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Mutants(args) => mutants::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::List => {
             say!("{}", list::text());
@@ -102,7 +107,12 @@ pub fn open(selection: Selection) -> Result<(Runner, Option<String>), Error> {
 }
 
 fn executor(selection: Selection) -> Result<(Box<dyn Executor>, Option<String>), Error> {
-    let machine = || Box::new(VmExecutor::new(Options::default()).with_compiler(gdn_gpu::ptx::of));
+    executor_with(selection, Options::default())
+}
+
+/// What was selected, the virtual machine with these options.
+fn executor_with(selection: Selection, options: Options) -> Result<(Box<dyn Executor>, Option<String>), Error> {
+    let machine = || Box::new(VmExecutor::new(options).with_compiler(gdn_gpu::ptx::of));
     if selection == Selection::Vm {
         return Ok((machine(), None));
     }

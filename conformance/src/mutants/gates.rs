@@ -22,6 +22,8 @@ const fn gate(
     Mutant::new(Numerical, name, GATES, term, story, edits)
 }
 
+// Not here: `__expf` for the decay. Its error grows with the argument, as does that of the rounded argument itself, which any f32
+// kernel has: it stays inside the bound (utilization 0.75), and so is no fault.
 const MUTANTS: &[Mutant] = &[
     gate(
         "rate_exponentiated_again",
@@ -104,12 +106,6 @@ const MUTANTS: &[Mutant] = &[
         "decay precision",
         "gates stored in the activations' type",
         &[(DECAY, "decay[h] = gdn_bf16(expf(rate[h] * (positive + log1pf(expf(-fabsf(u))))));")],
-    ),
-    gate(
-        "decay_by_fast_exponential",
-        "exp",
-        "__expf, whose error grows with its argument",
-        &[(DECAY, "decay[h] = __expf(rate[h] * (positive + log1pf(expf(-fabsf(u)))));")],
     ),
     gate(
         "gates_exchanged",

@@ -59,8 +59,11 @@ const MUTANTS: &[Mutant] = &[
     gate(
         "output_gate_by_fast_exponential",
         "exp",
-        "fast math: __expf loses digits where the gate is nearly shut",
-        &[("const float e = expf(-fabsf(x));", "const float e = __expf(-fabsf(x));")],
+        "what fast math makes of expf: digits lost where the gate is nearly shut, and nothing left below 2^-126",
+        &[(
+            "const float e = expf(-fabsf(x));",
+            "float e; asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(e) : \"f\"(-fabsf(x) * 1.44269504f));",
+        )],
     ),
     gate(
         "output_gate_by_tanh",

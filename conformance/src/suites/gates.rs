@@ -19,11 +19,12 @@ pub(super) const SUITES: &[&dyn Suite] = &[&Gates];
 struct Gates;
 
 /// u = ar + dt across overflow (88.7), cancellation (−16.6) and the softplus threshold (20).
-const U: [f32; 21] = [
+const U: [f32; 22] = [
     -100.0, -30.0, -18.0, -17.0, -16.0, -10.0, -1.0, 0.0, 1.0, 10.0, 11.1, 12.0, 19.9, 20.0, 20.1, 30.0, 88.0, 88.8,
-    100.0, 1000.0, -0.5,
+    100.0, 1000.0, -0.5, -12.0,
 ];
-const RATE: [f32; 5] = [0.0, -1e-3, -0.04, -1.0, -16.0];
+/// Beyond what checkpoints hold, −1e3 makes the cancellation of 1 + e^u show in the decay.
+const RATE: [f32; 6] = [0.0, -1e-3, -0.04, -1.0, -16.0, -1e3];
 const B: [f32; 17] =
     [0.0, 1e-3, -1e-3, 1.0, -1.0, 10.0, -10.0, 17.0, -17.0, 30.0, -30.0, 88.0, -88.0, 89.0, -89.0, 104.0, -104.0];
 
@@ -38,7 +39,7 @@ impl Family for Gates {
     }
 
     fn plans(&self, _regime: Regime) -> Vec<Plan> {
-        [1, 31, 32, 33, 48, 129, 255, 256, 257, 2142]
+        [1, 31, 32, 33, 48, 129, 255, 256, 257, 2112]
             .iter()
             .map(|&hv| Plan::once(Shape::new(&[(Dim::Hv, hv)])))
             .collect()

@@ -38,7 +38,12 @@ impl Counters {
     }
 
     /// The marks in words.
-    pub(crate) fn report(&self, program: &Program) -> Vec<FunctionCoverage> {
+    pub(crate) fn report(&self, program: &Program, text: &str) -> Vec<FunctionCoverage> {
+        let lines: Vec<&str> = text.lines().collect();
+        let between = |from: u32, to: u32| {
+            let (from, to) = (from.saturating_sub(1) as usize, to.saturating_sub(1) as usize);
+            lines.get(from..to.min(lines.len()).max(from)).map_or_else(String::new, |part| part.join("\n"))
+        };
         let file = |index: u32| program.files.iter().find(|f| f.0 == index).map_or_else(String::new, |f| f.1.clone());
         let functions = program.functions.iter().zip(&self.marks).filter(|(f, _)| !f.blocks.is_empty());
         functions
@@ -49,17 +54,22 @@ impl Counters {
                     .blocks
                     .iter()
                     .zip(marks)
-                    .filter(|(block, _)| block.len > 1)
-                    .map(|(block, mark)| {
+                    .enumerate()
+                    .map(|(at, (block, mark))| {
                         let mark = mark.load(Relaxed);
+                        let next = function.blocks.get(at + 1);
                         BlockCoverage {
                             line: block.line,
                             source: block.source.map(|(index, line)| (file(index), line)),
+                            text: next.map_or_else(String::new, |next| between(block.line, next.line)),
+                            empty: block.len <= 1 || next.is_none(),
                             reachable: block.reachable,
                             ran: mark & RAN != 0,
                             conditional: block.conditional,
                             taken: mark & TAKEN != 0,
                             passed: mark & PASSED != 0,
+                            successors: block.successors.iter().map(|&to| to as usize).collect(),
+                            target: block.target.map(|to| to as usize),
                         }
                     })
                     .collect(),
@@ -87,6 +97,10 @@ pub struct BlockCoverage {
     pub line: u32,
     /// Source file and line of its first instruction.
     pub source: Option<(String, u32)>,
+    /// Its lines of PTX, and what stands between them and the next block's.
+    pub text: String,
+    /// Whether it has no instruction of its own: a label right before another, or the end after the last instruction.
+    pub empty: bool,
     /// Whether any path from the function's beginning leads to it.
     pub reachable: bool,
     /// Whether any warp ran it.
@@ -97,12 +111,25 @@ pub struct BlockCoverage {
     pub taken: bool,
     /// Whether some lane passed it by.
     pub passed: bool,
+    /// Blocks that it can go on to, as places in the function's list.
+    pub successors: Vec<usize>,
+    /// The block that its conditional branch leads to when taken.
+    pub target: Option<usize>,
 }
 
 impl FunctionCoverage {
+    /// Adds what the same function of the same program ran elsewhere, on another thread's machine.
+    pub fn add(&mut self, other: &Self) {
+        for (block, other) in self.blocks.iter_mut().zip(&other.blocks) {
+            block.ran |= other.ran;
+            block.taken |= other.taken;
+            block.passed |= other.passed;
+        }
+    }
+
     /// Blocks that ran, and reachable blocks.
     pub fn ran(&self) -> (usize, usize) {
-        let reachable = self.blocks.iter().filter(|b| b.reachable);
+        let reachable = self.blocks.iter().filter(|b| b.reachable && !b.empty);
         (reachable.clone().filter(|b| b.ran).count(), reachable.count())
     }
 }

@@ -1,6 +1,6 @@
 //! The machine behind the [`Executor`] trait.
 
-use super::{LaunchError, LoadedModule, Machine, MachineBuffer, Options};
+use super::{FunctionCoverage, LaunchError, LoadedModule, Machine, MachineBuffer, Options};
 use crate::executor::{Argument, Buffer, Code, Description, Error, Executor, Launch, Module, Program};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -126,6 +126,10 @@ impl Executor for VmExecutor {
 
     fn entries(&self, module: Module) -> Vec<String> {
         self.modules.get(module.0).map_or_else(Vec::new, |&m| self.machine.entries(m))
+    }
+
+    fn coverage(&self, module: Module) -> Vec<FunctionCoverage> {
+        self.module(module).map_or_else(Vec::new, |module| self.machine.coverage(module))
     }
 
     fn alloc(&mut self, bytes: usize) -> Result<Buffer, Error> {

@@ -81,6 +81,8 @@ struct Loaded {
     program: Arc<Program>,
     globals: Vec<u64>,
     counters: Counters,
+    /// Its text, by which coverage says what a block is.
+    text: String,
 }
 
 /// The machine: modules and memory.
@@ -141,7 +143,8 @@ impl Machine {
         }
         let counters = Counters::new(&program);
         let globals = slots.into_iter().map(Memory::address).collect();
-        self.modules.push(Loaded { name: name.to_owned(), program: Arc::new(program), globals, counters });
+        let text = text.to_owned();
+        self.modules.push(Loaded { name: name.to_owned(), program: Arc::new(program), globals, counters, text });
         Ok(LoadedModule(self.modules.len() - 1))
     }
 
@@ -303,6 +306,6 @@ impl Machine {
 
     /// What has run of a module since it was loaded.
     pub fn coverage(&self, module: LoadedModule) -> Vec<FunctionCoverage> {
-        self.modules.get(module.0).map_or_else(Vec::new, |m| m.counters.report(&m.program))
+        self.modules.get(module.0).map_or_else(Vec::new, |m| m.counters.report(&m.program, &m.text))
     }
 }

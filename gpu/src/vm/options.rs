@@ -17,6 +17,6 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { checks: true, seed: 0, approximation: Approximation::CorrectlyRounded, step_budget: 1 << 28 }
+        Self { checks: true, seed: 0, approximation: Approximation::CorrectlyRounded, step_budget: 1 << 24 }
     }
 }

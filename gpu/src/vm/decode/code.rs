@@ -287,6 +287,8 @@ pub(crate) struct Block {
     pub(crate) successors: Vec<u32>,
     /// Whether it ends in a conditional branch.
     pub(crate) conditional: bool,
+    /// Where that branch leads when it is taken.
+    pub(crate) target: Option<u32>,
     /// Whether any path from the entry leads here.
     pub(crate) reachable: bool,
 }

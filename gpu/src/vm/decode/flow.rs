@@ -33,6 +33,10 @@ pub(super) fn blocks(code: &mut Code) {
             source: first.source,
             order: at as u32,
             conditional: conditional && matches!(last.kind, Kind::Branch(_)),
+            target: match last.kind {
+                Kind::Branch(target) if conditional => Some(block_at(target)),
+                _ => None,
+            },
             successors,
             reachable: false,
         });

@@ -1,0 +1,211 @@
+//! Coverage: which basic blocks of each kernel's PTX a run executed, and which ways its branches went.
+
+use comfy_table::{CellAlignment, Table};
+use gdn_gpu::vm::{BlockCoverage, FunctionCoverage};
+use serde::{Deserialize, Serialize};
+
+use crate::report::STYLE;
+
+/// Coverage of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// The kernel.
+    pub kernel: String,
+    /// Basic blocks that ran.
+    pub ran: usize,
+    /// Basic blocks that some input can reach: all but the excused ones.
+    pub blocks: usize,
+    /// Outcomes of conditional branches that were seen, of two a branch.
+    pub outcomes: usize,
+    /// Outcomes that there are in the blocks that ran.
+    pub possible: usize,
+    /// Blocks that did not run.
+    pub missed: Vec<Missed>,
+}
+
+/// A basic block that did not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missed {
+    /// Line of the PTX that it begins at.
+    pub line: u32,
+    /// Line of the source, where the PTX says it.
+    pub source: Option<String>,
+    /// Why no input reaches it, where that is so.
+    pub reason: Option<String>,
+}
+
+impl Coverage {
+    /// The coverage of the kernels that a run met: those of which some block ran.
+    pub fn of(functions: &[FunctionCoverage]) -> Vec<Self> {
+        functions
+            .iter()
+            .filter(|function| function.entry && function.blocks.iter().any(|b| b.ran))
+            .map(Self::one)
+            .collect()
+    }
+
+    fn one(function: &FunctionCoverage) -> Self {
+        let excuses = excuses(function);
+        let missed: Vec<Missed> = function
+            .blocks
+            .iter()
+            .zip(&excuses)
+            .filter(|(block, _)| !block.ran && !block.empty)
+            .map(|(block, excuse)| Missed {
+                line: block.line,
+                source: block.source.as_ref().map(|(file, line)| format!("{file}:{line}")),
+                reason: excuse.map(ToOwned::to_owned),
+            })
+            .collect();
+        let branches = function.blocks.iter().filter(|block| block.ran && block.conditional);
+        let whole = function.blocks.iter().filter(|block| !block.empty);
+        Self {
+            kernel: function.name.clone(),
+            ran: whole.clone().filter(|block| block.ran).count(),
+            blocks: whole.count() - missed.iter().filter(|block| block.reason.is_some()).count(),
+            outcomes: branches.clone().map(|block| usize::from(block.taken) + usize::from(block.passed)).sum(),
+            possible: 2 * branches.count(),
+            missed,
+        }
+    }
+
+    /// Whether every block ran that some input can reach.
+    pub fn is_whole(&self) -> bool {
+        self.blocks > 0 && self.ran == self.blocks
+    }
+}
+
+/// A way out of a conditional branch that no input of the contract's domain takes, and everything behind it.
+struct Excuse {
+    /// The kernel.
+    kernel: &'static str,
+    /// What stands in the block that ends in the branch: the constant of its comparison.
+    branch: &'static str,
+    /// Whether it is the taken branch that is never seen, or its passing by.
+    taken: bool,
+    /// Why.
+    reason: &'static str,
+}
+
+/// Paths that the compiler's mathematical functions bring with them, for arguments that the kernels never give them.
+const EXCUSES: &[Excuse] = &[
+    Excuse {
+        kernel: "gk_qk_norm_rope_part",
+        branch: "0f47CE4780",
+        taken: false,
+        reason: "the slow reduction of sinf and cosf from 105615 on: the angle is reduced to [-pi, pi] before",
+    },
+    Excuse {
+        kernel: "gk_qk_norm_rope_part",
+        branch: "1048575",
+        taken: false,
+        reason: "the subnormal doubles of log2: rbase is a positive f32, which is a normal double",
+    },
+    Excuse {
+        kernel: "gk_qk_norm_rope_part",
+        branch: "2146435071",
+        taken: false,
+        reason: "zero, infinity and NaN of log2: rbase is positive and finite",
+    },
+    Excuse {
+        kernel: "gk_qk_norm_rope_part",
+        branch: "0f408FF000",
+        taken: false,
+        reason: "exp2 beyond the exponents of double: |2i/rot log2(rbase)| is below 150",
+    },
+];
+
+/// Whether a block's branch is the one that follows a constant's comparison, or another on the same predicate: the compiler sets
+/// each predicate once.
+fn branches_as(function: &FunctionCoverage, block: &BlockCoverage, constant: &str) -> bool {
+    let guard = |block: &BlockCoverage| {
+        let (_, last) = block.text.rsplit_once('@')?;
+        last.split_whitespace().next().map(ToOwned::to_owned)
+    };
+    let compares = |other: &&BlockCoverage| other.conditional && other.text.contains(constant);
+    guard(block)
+        .is_some_and(|own| function.blocks.iter().filter(compares).any(|other| guard(other).as_ref() == Some(&own)))
+}
+
+/// Why no input reaches a block, for each block of a function; nothing for those that some input reaches.
+fn excuses(function: &FunctionCoverage) -> Vec<Option<&'static str>> {
+    let mut excuses: Vec<Option<&'static str>> = vec![Some("no branch leads to it"); function.blocks.len()];
+    // First every path of the code, each block under the reason of the way that leads to it; then again without those ways.
+    let mut marked = vec![false; function.blocks.len()];
+    let mut stack = vec![(0, None)];
+    for excused_ways in [true, false] {
+        if !excused_ways {
+            marked.fill(false);
+            stack.push((0, None));
+        }
+        while let Some((at, reason)) = stack.pop() {
+            if std::mem::replace(&mut marked[at], true) {
+                continue;
+            }
+            excuses[at] = reason;
+            let block = &function.blocks[at];
+            for &to in &block.successors {
+                let excuse = EXCUSES.iter().find(|excuse| {
+                    function.name == excuse.kernel
+                        && block.conditional
+                        && (block.target == Some(to)) == excuse.taken
+                        && branches_as(function, block, excuse.branch)
+                });
+                match excuse {
+                    None => stack.push((to, reason)),
+                    Some(excuse) if excused_ways => stack.push((to, reason.or(Some(excuse.reason)))),
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+    excuses
+}
+
+/// What a run left out, in lines: blocks that no input reaches by their reasons, and each block that one would.
+pub fn missed(coverage: &[Coverage]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for Coverage { kernel, missed, .. } in coverage {
+        let mut excused: Vec<(&str, Vec<u32>)> = Vec::new();
+        for block in missed {
+            let source = block.source.as_ref().map_or_else(String::new, |source| format!(" ({source})"));
+            match &block.reason {
+                None => lines.push(format!("{kernel}: NOT REACHED: the block at PTX line {}{source}", block.line)),
+                Some(reason) => match excused.iter_mut().find(|(known, _)| known == reason) {
+                    Some((_, blocks)) => blocks.push(block.line),
+                    None => excused.push((reason, vec![block.line])),
+                },
+            }
+        }
+        for (reason, blocks) in excused {
+            lines.push(format!(
+                "{kernel}: unreachable: {} blocks from PTX line {} on: {reason}",
+                blocks.len(),
+                blocks[0]
+            ));
+        }
+    }
+    lines
+}
+
+/// The table of kernels.
+pub fn table(coverage: &[Coverage]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_header(["kernel", "blocks run", "of reachable", "coverage", "branch outcomes", "of"]);
+    for kernel in coverage {
+        table.add_row([
+            kernel.kernel.clone(),
+            kernel.ran.to_string(),
+            kernel.blocks.to_string(),
+            format!("{:.1} %", 100.0 * kernel.ran as f64 / kernel.blocks as f64),
+            kernel.outcomes.to_string(),
+            kernel.possible.to_string(),
+        ]);
+    }
+    for column in 1..6 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}

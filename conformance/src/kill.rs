@@ -1,0 +1,255 @@
+//! The kill matrix: which case kills which mutant, by what factor over the bound.
+//!
+//! A kill counts only where it leaves no room for doubt: an error of [`DECISIVE`] times the bound or more, an element that must be
+//! exact and is not, or a fault that is named (by the machine's checks, by guard words, by the second launch).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gdn_gpu::Executor;
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+use crate::cases;
+use crate::check::run_case;
+use crate::error::Error;
+use crate::mutants::{self, Mutant};
+use crate::runner::Runner;
+use crate::suites;
+use crate::verdict::{Disposition, Verdict};
+
+/// The least error, in bounds, that counts as a kill.
+pub const DECISIVE: f64 = 10.0;
+
+/// What showed that a mutant is wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// An error of so many bounds.
+    Bound(f64),
+    /// An element that must be exact, bit for bit or as a code, is not; or a NaN or infinity stands where none may.
+    Exact(String),
+    /// A named fault: what the machine, the guard words or the second launch found.
+    Fault(String),
+}
+
+/// One case that kills a mutant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kill {
+    /// The case line.
+    pub case: String,
+    /// The output that shows it, or what was found.
+    pub output: String,
+    /// What showed it.
+    pub evidence: Evidence,
+}
+
+/// A mutant and what kills it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fate {
+    /// The mutant's name.
+    pub mutant: String,
+    /// Cases that it was run on.
+    pub cases: usize,
+    /// The cases that kill it, smallest first.
+    pub kills: Vec<Kill>,
+    /// The largest error in bounds, where none is decisive.
+    pub nearest_miss: f64,
+}
+
+impl Fate {
+    /// The smallest case that kills.
+    pub fn smallest(&self) -> Option<&Kill> {
+        self.kills.first()
+    }
+
+    /// The largest factor over the bound; infinite where an exact element is wrong or a fault is named.
+    pub fn factor(&self) -> f64 {
+        let factors = self.kills.iter().map(|kill| match kill.evidence {
+            Evidence::Bound(factor) => factor,
+            Evidence::Exact(_) | Evidence::Fault(_) => f64::INFINITY,
+        });
+        factors.fold(0.0, f64::max)
+    }
+
+    /// Whether it is as it should be: killed, or never killed where it is equivalent.
+    pub fn holds(&self, mutant: &Mutant) -> bool {
+        self.cases > 0 && self.kills.is_empty() == mutant.equivalent.is_some()
+    }
+}
+
+/// The cases of a kernel in the matrix: its profile without the largest layers, smallest first.
+///
+/// # Errors
+/// [`Error::Unknown`] for a kernel without a suite.
+pub fn matrix_cases(kernel: &str, seed: u64) -> Result<Vec<Case>, Error> {
+    let mut cases = cases::profile(suites::find(kernel)?, seed);
+    cases.retain(|case| cost(case) <= LARGEST);
+    cases.sort_by_key(cost);
+    Ok(cases)
+}
+
+/// Elements that a case of the matrix may have: beyond, a layer takes longer than it tells.
+const LARGEST: u64 = 600_000;
+
+/// What the virtual machine calls a launch that does not end.
+const ENDLESS: &str = "step budget exhausted";
+
+/// Elements up to which a case meets every mutant. Larger ones meet the mutants that no smaller one kills.
+const SMALL: u64 = 16_000;
+
+/// What a case costs, about: elements of all its buffers times tokens.
+pub fn cost(case: &Case) -> u64 {
+    let elements: u64 = case.contract.buffers().map(|(_, spec)| spec.extent.elements(&case.shape) as u64).sum();
+    elements * u64::from(case.tokens)
+}
+
+/// Runs a mutant on cases, which come smallest first, calling `before` ahead of each.
+///
+/// Where a launch fails on a device, the device answers no more: the cases after it are not run.
+///
+/// # Errors
+/// An edit that does not fit its source; NVRTC missing for a mutant without accepted PTX.
+pub fn fate(
+    executor: Box<dyn Executor>,
+    mutant: &Mutant,
+    cases: &[Case],
+    mut before: impl FnMut(&Case),
+) -> Result<Fate, Error> {
+    let mut runner = Runner::programs(executor, vec![mutant.program()?])?;
+    let survives_faults = runner.describe().executor != "cuda";
+    let mut fate = Fate { mutant: mutant.name.into(), cases: 0, kills: Vec::new(), nearest_miss: 0.0 };
+    for case in cases {
+        if cost(case) > SMALL && !fate.kills.is_empty() {
+            break;
+        }
+        before(case);
+        let result = run_case(&mut runner, case)?;
+        fate.cases += 1;
+        let failed = result.verdicts.iter().filter(|verdict| verdict.disposition == Disposition::Failed);
+        let strongest =
+            failed.filter_map(|v| Some((v, evidence(v)?))).max_by(|a, b| strength(&a.1).total_cmp(&strength(&b.1)));
+        match strongest {
+            Some((verdict, evidence)) => {
+                fate.kills.push(Kill { case: case.to_string(), output: verdict.output.clone(), evidence });
+            }
+            None => {
+                let worst = result.verdicts.iter().map(|verdict| verdict.utilization).fold(0.0, f64::max);
+                fate.nearest_miss = fate.nearest_miss.max(worst);
+            }
+        }
+        // A launch that does not end would take its whole budget again and again.
+        let launch = result.verdicts.iter().find(|verdict| verdict.output == "launch");
+        if launch.is_some_and(|verdict| !survives_faults || verdict.detail.contains(ENDLESS)) {
+            break;
+        }
+    }
+    Ok(fate)
+}
+
+/// What a failed verdict proves, where it is decisive.
+fn evidence(verdict: &Verdict) -> Option<Evidence> {
+    if verdict.elements == 0 {
+        return Some(Evidence::Fault(verdict.detail.clone()));
+    }
+    if !verdict.utilization.is_finite() {
+        return Some(Evidence::Exact(verdict.detail.clone()));
+    }
+    (verdict.utilization >= DECISIVE).then_some(Evidence::Bound(verdict.utilization))
+}
+
+fn strength(evidence: &Evidence) -> f64 {
+    match evidence {
+        Evidence::Bound(factor) => *factor,
+        Evidence::Exact(_) => f64::MAX,
+        Evidence::Fault(_) => f64::INFINITY,
+    }
+}
+
+/// Runs mutants over the machine's cores, each with an executor of its own, in their order.
+///
+/// # Errors
+/// The first error of a mutant or of an executor.
+pub fn matrix(
+    executor: &dyn Executor,
+    mutants: &[&'static Mutant],
+    cases: impl Fn(&Mutant) -> Result<Vec<Case>, Error> + Sync,
+    done: impl Fn(&Fate) + Sync,
+) -> Result<Vec<Fate>, Error> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(mutants.len().max(1));
+    let forks = (0..threads).map(|_| executor.fork()).collect::<Result<Vec<_>, _>>()?;
+    let next = AtomicUsize::new(0);
+    let (next, done, cases) = (&next, &done, &cases);
+    let mut fates: Vec<(usize, Fate)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = forks
+            .into_iter()
+            .map(|own| {
+                scope.spawn(move || {
+                    let mut fates = Vec::new();
+                    while let Some((i, mutant)) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, mutants.get(i)?)))
+                    {
+                        let fate = fate(own.fork()?, mutant, &cases(mutant)?, |_| ())?;
+                        done(&fate);
+                        fates.push((i, fate));
+                    }
+                    Ok(fates)
+                })
+            })
+            .collect();
+        let joined =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect::<Result<Vec<_>, Error>>().map(|parts| parts.into_iter().flatten().collect())
+    })?;
+    fates.sort_by_key(|(i, _)| *i);
+    Ok(fates.into_iter().map(|(_, fate)| fate).collect())
+}
+
+/// A small set of cases that kills every mutant that anything kills: greedy, most kills for their cost first.
+pub fn killing_set(fates: &[Fate]) -> Vec<Case> {
+    let mut cases: Vec<(Case, Vec<usize>)> = Vec::new();
+    for (i, fate) in fates.iter().enumerate() {
+        for kill in &fate.kills {
+            let Ok(case) = kill.case.parse::<Case>() else { continue };
+            match cases.iter_mut().find(|(known, _)| *known == case) {
+                Some((_, kills)) => kills.push(i),
+                None => cases.push((case, vec![i])),
+            }
+        }
+    }
+    let mut open: Vec<bool> = fates.iter().map(|fate| !fate.kills.is_empty()).collect();
+    let mut set = Vec::new();
+    while open.contains(&true) {
+        let worth = |kills: &[usize], case: &Case| {
+            // A launch costs as much as some thousand elements.
+            kills.iter().filter(|&&i| open[i]).count() as f64 / (cost(case) as f64 + 4096.0)
+        };
+        let best = cases.iter().max_by(|a, b| worth(&a.1, &a.0).total_cmp(&worth(&b.1, &b.0)));
+        let Some((case, kills)) = best else { break };
+        for &i in kills {
+            open[i] = false;
+        }
+        set.push(case.clone());
+    }
+    // What later choices made superfluous is dropped again.
+    let kills = |case: &Case| cases.iter().find(|(known, _)| known == case).map_or(&[][..], |(_, kills)| kills);
+    for i in (0..set.len()).rev() {
+        let covered = |m: &usize| set.iter().enumerate().any(|(j, other)| j != i && kills(other).contains(m));
+        if kills(&set[i]).iter().all(covered) {
+            set.remove(i);
+        }
+    }
+    let order: Vec<&str> = suites::all().map(|suite| suite.contract().kernel).collect();
+    set.sort_by_key(|case| (order.iter().position(|kernel| *kernel == case.contract.kernel), cost(case)));
+    set
+}
+
+/// The mutants of a selection by name; every one where there is none.
+///
+/// # Errors
+/// [`Error::Unknown`] with the nearest name.
+pub fn select(names: &[String]) -> Result<Vec<&'static Mutant>, Error> {
+    if names.is_empty() {
+        return Ok(mutants::all().collect());
+    }
+    names.iter().map(|name| mutants::find(name)).collect()
+}
