@@ -12,6 +12,7 @@ pub mod draw;
 pub mod error;
 pub mod family;
 pub mod mutants;
+pub mod probe;
 pub mod regime;
 pub mod replay;
 pub mod report;

@@ -24,6 +24,7 @@ macro_rules! say {
 mod check;
 mod compile;
 mod list;
+mod probe;
 mod replay;
 
 /// Exit status of a pass.
@@ -48,6 +49,7 @@ Examples:
   gdn-conformance check --kernel gdn_step --cases 500
   gdn-conformance check --case 'gdn_step(d=128,hk=16,hv=48,tokens=4,regime=warm,scale=2^-7,seed=0x51)'
   gdn-conformance replay golden/vectors/*.safetensors
+  gdn-conformance probe --executor cuda --out golden/probe/sm_90.txt
   gdn-conformance list
 
 Exit status: 0 pass, 1 nonconformant, 2 could not run.";
@@ -58,6 +60,8 @@ enum Command {
     Check(check::Args),
     /// Drive the kernels through recorded tokens and compare with the oracle, and the oracle with the file's answers.
     Replay(replay::Args),
+    /// Measure the functions that the error budgets name, on every argument, and the shipped gates against their bounds.
+    Probe(probe::Args),
     /// Print kernels, contracts and regimes.
     List,
     /// Compile the kernels' sources with NVRTC into golden/ptx/, which the virtual machine runs.
@@ -80,6 +84,7 @@ pub fn run(cli: Cli) -> u8 {
     let result = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Probe(args) => probe::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::List => {
             say!("{}", list::text());
