@@ -140,7 +140,8 @@ impl Report {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        table.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect()
+        let lines: Vec<String> = table.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
+        lines.join("\n") + "\n"
     }
 
     /// Writes the report as JSON: the whole file or none of it.

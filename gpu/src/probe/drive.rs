@@ -32,8 +32,12 @@ const EDGES: [f32; 12] = [
 ];
 /// About how many of a probe's counterparts the CPU evaluates again.
 const COMPARED: u64 = 8192;
-/// How far, relatively, the device's counterpart may be from the CPU's: both have an ulp or two, 2⁻⁵¹.
+/// How far, relatively, the device's counterpart of a function may be from the CPU's: both have an ulp or two, 2⁻⁵¹. 2⁻⁴⁵ is 2⁻²¹ ulp
+/// of the f32 result.
 const VALUES_AGREE: f64 = 1.0 / 35_184_372_088_832.0;
+/// The same for what takes several steps: an exponent of up to 104 multiplies the relative error that it comes with, and a reduced
+/// angle may be 2⁻²⁰ of the whole one. 2⁻⁴⁰.
+const STEPS_AGREE: f64 = 1.0 / 1_099_511_627_776.0;
 /// How far bounds may be apart: they are differences of counterparts, of which they are a millionth.
 const BOUNDS_AGREE: f64 = 1.0 / 1_048_576.0;
 /// Below this the CPU's and the device's counterparts need not agree: far below half the smallest f32.
@@ -74,8 +78,9 @@ pub struct Agreement {
 
 impl Agreement {
     /// Whether the two agree, as far as f64 functions can.
-    pub fn holds(&self) -> bool {
-        self.compared > 0 && self.values <= VALUES_AGREE && self.bounds <= BOUNDS_AGREE
+    fn holds(&self, limit: Limit) -> bool {
+        let values = if limit == Limit::Bound { STEPS_AGREE } else { VALUES_AGREE };
+        self.compared > 0 && self.values <= values && self.bounds <= BOUNDS_AGREE
     }
 
     fn add(&mut self, probe: &Probe, bits: u32, record: &[f64]) {
@@ -156,7 +161,7 @@ impl Measured {
             (Limit::Bound, Some(worst)) => (worst.error, 1.0),
             (Limit::Bound, None) => (f64::INFINITY, 1.0),
         };
-        match (self.agreement.holds(), error <= limit, self.probe.control) {
+        match (self.agreement.holds(self.probe.limit), error <= limit, self.probe.control) {
             (false, ..) => Verdict::Disagrees,
             (true, true, false) => Verdict::Within,
             (true, false, false) => Verdict::Exceeds,
