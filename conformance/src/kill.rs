@@ -128,14 +128,11 @@ pub fn fate(
         let failed = result.verdicts.iter().filter(|verdict| verdict.disposition == Disposition::Failed);
         let strongest =
             failed.filter_map(|v| Some((v, evidence(v)?))).max_by(|a, b| strength(&a.1).total_cmp(&strength(&b.1)));
-        match strongest {
-            Some((verdict, evidence)) => {
-                fate.kills.push(Kill { case: case.to_string(), output: verdict.output.clone(), evidence });
-            }
-            None => {
-                let worst = result.verdicts.iter().map(|verdict| verdict.utilization).fold(0.0, f64::max);
-                fate.nearest_miss = fate.nearest_miss.max(worst);
-            }
+        if let Some((verdict, evidence)) = strongest {
+            fate.kills.push(Kill { case: case.to_string(), output: verdict.output.clone(), evidence });
+        } else {
+            let worst = result.verdicts.iter().map(|verdict| verdict.utilization).fold(0.0, f64::max);
+            fate.nearest_miss = fate.nearest_miss.max(worst);
         }
         // A launch that does not end would take its whole budget again and again.
         let launch = result.verdicts.iter().find(|verdict| verdict.output == "launch");

@@ -14,6 +14,7 @@ pub mod error;
 pub mod family;
 pub mod kill;
 pub mod mutants;
+pub mod probe;
 pub mod regime;
 pub mod replay;
 pub mod report;

@@ -46,8 +46,8 @@ macro_rules! assert_golden {
 
 #[test]
 fn help_has_examples_and_exit_statuses() {
-    let help =
-        ["--help", "check --help", "replay --help"].map(|line| transcript(&line.split(' ').collect::<Vec<_>>()).1);
+    let help = ["--help", "check --help", "replay --help", "probe --help"]
+        .map(|line| transcript(&line.split(' ').collect::<Vec<_>>()).1);
     assert_golden!("help", help.join("\n\n"));
 }
 
@@ -100,6 +100,10 @@ fn every_bad_input_has_one_message_and_status_two() {
         &["check", "--executor", "cuda"],
         &["check", "--kernel", "gk_gate_mul", "--json", "/no/such/folder/report.json"],
         &["replay", "/no/such/file.safetensors"],
+        &["probe", "--function", "expff"],
+        &["probe", "--executor", "cuda"],
+        &["probe", "--executor", "vm", "--out", "probe.txt"],
+        &["probe", "--arguments", "0"],
     ];
     let mut text = String::new();
     for args in lines {
@@ -228,6 +232,20 @@ fn kernel_files_that_cannot_be_run_are_refused() {
         assert_eq!(status, Some(2), "{name}: {said}");
         assert!(said.contains(name), "{said}");
     }
+}
+
+#[test]
+fn a_probe_of_a_sample_says_that_it_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("probe.json");
+    let args = ["probe", "--function", "expf", "--function", "__expf", "--arguments", "300", "--json"];
+    let (status, text) = transcript(&[&args[..], &[&path.to_string_lossy()]].concat());
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("not run: every argument: this is a sample"), "{text}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    // 512 spread evenly, and 256 around each of 24 edges.
+    assert_eq!(report["records"][0]["arguments"], 512 + 24 * 256);
+    assert_eq!(report["records"][1]["verdict"], "exceeds, as it must");
 }
 
 #[test]

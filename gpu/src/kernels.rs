@@ -22,6 +22,13 @@ pub const QWEN38_KERNELS: &str = concat!(
     include_str!("../kernels/output_gate.cu"),
 );
 
+/// What measures the functions of a budget, behind the shipped device functions that it measures; see [`crate::probe`].
+pub const PROBE_KERNELS: &str = concat!(
+    include_str!("../kernels/reduce.cu"),
+    include_str!("../kernels/qk_norm_rope.cu"),
+    include_str!("../kernels/probe.cu"),
+);
+
 /// The shipped program that holds a source's kernels.
 pub fn program(source: Source) -> Program {
     Program { name: source.name().into(), code: Code::Cuda(source.text().into()) }

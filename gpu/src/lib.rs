@@ -10,10 +10,11 @@ mod emit;
 pub mod executor;
 mod kernels;
 pub mod nvrtc;
+pub mod probe;
 pub mod ptx;
 pub mod run;
 pub mod vm;
 
 pub use emit::{EmitError, emit_gated_delta_forward};
 pub use executor::{Error, Executor};
-pub use kernels::{GDN_KERNELS, QWEN38_KERNELS, program};
+pub use kernels::{GDN_KERNELS, PROBE_KERNELS, QWEN38_KERNELS, program};

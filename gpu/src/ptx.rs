@@ -10,15 +10,41 @@ use sha2::{Digest, Sha256};
 use crate::contract::Source;
 use crate::executor::Error;
 use crate::nvrtc::Nvrtc;
+use crate::{GDN_KERNELS, PROBE_KERNELS, QWEN38_KERNELS};
 
 /// The virtual architecture that the accepted PTX is made for: the oldest that CUDA 13 compiles for, so that it runs anywhere.
 pub const ARCH: &str = "compute_75";
 
+/// A published source and the PTX that was made of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Accepted {
+    /// Name in messages and of the file in `golden/ptx/`.
+    pub name: &'static str,
+    /// The source.
+    pub source: &'static str,
+    /// The accepted PTX.
+    pub ptx: &'static str,
+}
+
+impl Accepted {
+    /// The published kernels, and what measures their functions.
+    pub const ALL: [Self; 3] = [
+        Self { name: "gdn", source: GDN_KERNELS, ptx: include_str!("../../golden/ptx/gdn.ptx") },
+        Self { name: "qwen38", source: QWEN38_KERNELS, ptx: include_str!("../../golden/ptx/qwen38.ptx") },
+        Self { name: "probe", source: PROBE_KERNELS, ptx: include_str!("../../golden/ptx/probe.ptx") },
+    ];
+
+    /// Whether the accepted PTX was made of the published source.
+    pub fn is_current(&self) -> bool {
+        self.ptx.lines().next() == Some(&header(self.source))
+    }
+}
+
 /// The accepted PTX of a source.
 pub const fn accepted(source: Source) -> &'static str {
     match source {
-        Source::Gdn => include_str!("../../golden/ptx/gdn.ptx"),
-        Source::Qwen38 => include_str!("../../golden/ptx/qwen38.ptx"),
+        Source::Gdn => Accepted::ALL[0].ptx,
+        Source::Qwen38 => Accepted::ALL[1].ptx,
     }
 }
 
@@ -44,16 +70,11 @@ pub fn compile(program: &str, source: &str) -> Result<String, Error> {
     Ok(format!("{}\n{}", header(source), ptx.trim_end_matches('\0')))
 }
 
-/// Whether the accepted PTX was made of the published source.
-pub fn is_current(source: Source) -> bool {
-    accepted(source).lines().next() == Some(&header(source.text()))
-}
-
 /// PTX of any source: the accepted one where it was made of this very text, else NVRTC's.
 ///
 /// # Errors
 /// [`Error::NoCompiler`] where the source is not a shipped one and NVRTC is missing; [`Error::Compile`] with its log.
 pub fn of(program: &str, source: &str) -> Result<String, Error> {
-    let shipped = Source::ALL.into_iter().find(|&shipped| shipped.text() == source && is_current(shipped));
-    shipped.map_or_else(|| compile(program, source), |shipped| Ok(accepted(shipped).to_owned()))
+    let shipped = Accepted::ALL.into_iter().find(|shipped| shipped.source == source && shipped.is_current());
+    shipped.map_or_else(|| compile(program, source), |shipped| Ok(shipped.ptx.to_owned()))
 }

@@ -1,6 +1,5 @@
 //! The published sources compile with NVRTC, alone and concatenated, and `gdn_step` keeps its row in registers.
 
-use gdn_gpu::contract::Source;
 use gdn_gpu::nvrtc::Nvrtc;
 use gdn_gpu::{GDN_KERNELS, QWEN38_KERNELS, contracts, ptx};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -46,13 +45,14 @@ fn no_kernel_but_the_rotation_uses_local_memory() -> Result<(), Failed> {
 }
 
 fn accepted_ptx_is_what_nvrtc_makes_of_the_sources() -> Result<(), Failed> {
-    for source in Source::ALL {
-        if !ptx::is_current(source) {
-            return Err(format!("golden/ptx/{}.ptx is stale; run `gdn-conformance compile`", source.name()).into());
+    for accepted in ptx::Accepted::ALL {
+        let name = accepted.name;
+        if !accepted.is_current() {
+            return Err(format!("golden/ptx/{name}.ptx is stale; run `gdn-conformance compile`").into());
         }
         // Another NVRTC makes other PTX of the same source, which is no fault of the accepted one.
-        if Nvrtc::find()?.version() == (13, 0) && ptx::compile(source.name(), source.text())? != ptx::accepted(source) {
-            return Err(format!("golden/ptx/{}.ptx is not what NVRTC 13.0 makes of its source", source.name()).into());
+        if Nvrtc::find()?.version() == (13, 0) && ptx::compile(name, accepted.source)? != accepted.ptx {
+            return Err(format!("golden/ptx/{name}.ptx is not what NVRTC 13.0 makes of its source").into());
         }
     }
     Ok(())

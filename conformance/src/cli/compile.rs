@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use gdn_gpu::contract::Source;
 use gdn_gpu::ptx;
 
 use super::{PASS, progress};
@@ -21,9 +20,9 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let mutants_folder = args.folder.join("mutants");
     folder_of(&mutants_folder.join("any"))?;
-    for source in Source::ALL {
-        let path = args.folder.join(format!("{}.ptx", source.name()));
-        write_whole(&path, &ptx::compile(source.name(), source.text())?)?;
+    for ptx::Accepted { name, source, .. } in ptx::Accepted::ALL {
+        let path = args.folder.join(format!("{name}.ptx"));
+        write_whole(&path, &ptx::compile(name, source)?)?;
         say!("{}", path.display());
     }
     let bar = progress(mutants::all().count(), "mutants");

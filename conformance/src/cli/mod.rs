@@ -25,6 +25,7 @@ mod check;
 mod compile;
 mod list;
 mod mutants;
+mod probe;
 mod replay;
 
 /// Exit status of a pass.
@@ -50,6 +51,7 @@ Examples:
   gdn-conformance check --case 'gdn_step(d=128,hk=16,hv=48,tokens=4,regime=warm,scale=2^-7,seed=0x51)'
   gdn-conformance replay golden/vectors/*.safetensors
   gdn-conformance mutants                            does the suite notice every known fault?
+  gdn-conformance probe --executor cuda --out golden/probe/sm_90.txt
   gdn-conformance list
 
 Exit status: 0 pass, 1 nonconformant, 2 could not run.";
@@ -62,6 +64,8 @@ enum Command {
     Replay(replay::Args),
     /// Run known-wrong kernels and say which case kills which; survivors fail.
     Mutants(mutants::Args),
+    /// Measure the functions that the error budgets name, on every argument, and the shipped gates against their bounds.
+    Probe(probe::Args),
     /// Print kernels, contracts and regimes.
     List,
     /// Compile the kernels' sources with NVRTC into golden/ptx/, which the virtual machine runs.
@@ -85,6 +89,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Mutants(args) => mutants::run(&args),
+        Command::Probe(args) => probe::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::List => {
             say!("{}", list::text());

@@ -149,8 +149,9 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     if let Some(path) = &args.smoke {
         let set = kill::killing_set(&fates);
         say!("{} cases kill what any kills", set.len());
-        let lines: String = set.iter().map(|case| format!("{case}\n")).collect();
-        write_whole(path, &lines)?;
+        let mut lines: Vec<String> = set.iter().map(ToString::to_string).collect();
+        lines.push(String::new());
+        write_whole(path, &lines.join("\n"))?;
     }
     Ok(if wrong == 0 { PASS } else { NONCONFORMANT })
 }

@@ -37,7 +37,8 @@ pub fn only_entry(text: &str, entry: &str) -> String {
             skipping = name.split('(').next() != Some(entry);
         }
         // NVRTC closes a body with a brace in the first column, and nothing else.
-        if !skipping && !(line.trim().is_empty() && kept.ends_with("\n\n")) {
+        let second_blank = line.trim().is_empty() && kept.ends_with("\n\n");
+        if !skipping && !second_blank {
             kept.push_str(line.split("//").next().unwrap_or_default().trim_end());
             kept.push('\n');
         }
