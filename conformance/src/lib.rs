@@ -9,6 +9,7 @@ pub mod cases;
 pub mod check;
 pub mod cli;
 pub mod coverage;
+pub mod detect;
 pub mod draw;
 pub mod error;
 pub mod family;

@@ -49,6 +49,13 @@ regimes! {
     TinyGroups = "tiny_groups": "groups of zeros and of amax 1e-40, 1e-37, 1e-30: zero and subnormal scales",
 }
 
+impl Regime {
+    /// Whether it draws values that are not finite, or that overflow.
+    pub const fn is_nonfinite(self) -> bool {
+        matches!(self, Self::Nonfinite | Self::Extremes | Self::Huge)
+    }
+}
+
 impl fmt::Display for Regime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use gdn_gpu::ptx;
 
 use super::{PASS, progress};
+use crate::detect;
 use crate::error::Error;
 use crate::mutants::{self, store};
 use crate::report::{folder_of, write_whole};
@@ -25,7 +26,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         write_whole(&path, &ptx::compile(name, source)?)?;
         say!("{}", path.display());
     }
-    let bar = progress(mutants::all().count(), "mutants");
+    let bar = progress(mutants::all().count() + detect::FAULTS.len(), "kernels");
     for catalogue in mutants::FAMILIES {
         let mut sections = Vec::new();
         for mutant in catalogue.mutants {
@@ -41,6 +42,19 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         write_whole(&path, &store::join(sections))?;
         say!("{}", path.display());
     }
+    let mut sections = Vec::new();
+    for fault in detect::FAULTS {
+        let (name, hash) = (fault.name(), ptx::hash(&fault.source()?));
+        let text = match store::find(detect::PTX, &name, &hash) {
+            Some(text) => text.to_owned(),
+            None => fault.compile()?,
+        };
+        sections.push((name, hash, text));
+        bar.inc(1);
+    }
+    let path = mutants_folder.join("faults.ptx");
+    write_whole(&path, &store::join(sections.iter().map(|(name, hash, text)| (&**name, hash.clone(), text.clone()))))?;
+    say!("{}", path.display());
     bar.finish_and_clear();
     Ok(PASS)
 }

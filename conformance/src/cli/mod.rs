@@ -23,6 +23,7 @@ macro_rules! say {
 
 mod check;
 mod compile;
+mod detect;
 mod list;
 mod mutants;
 mod probe;
@@ -64,6 +65,8 @@ enum Command {
     Replay(replay::Args),
     /// Run known-wrong kernels and say which case kills which; survivors fail.
     Mutants(mutants::Args),
+    /// Say how small a fault in each term is still seen, by this suite and by the rules in use elsewhere.
+    Detect(detect::Args),
     /// Measure the functions that the error budgets name, on every argument, and the shipped gates against their bounds.
     Probe(probe::Args),
     /// Print kernels, contracts and regimes.
@@ -89,6 +92,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Mutants(args) => mutants::run(&args),
+        Command::Detect(args) => detect::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::List => {

@@ -6,9 +6,8 @@
 
 use std::fmt;
 
-use gdn_gpu::contract::Contract;
 use gdn_gpu::executor::{Code, Program};
-use gdn_gpu::{contracts, ptx};
+use gdn_gpu::ptx;
 
 use crate::error::Error;
 
@@ -104,28 +103,12 @@ impl Mutant {
         Self { equivalent: Some(proof), ..self }
     }
 
-    /// The contract of the kernel that it changes.
-    ///
-    /// # Panics
-    /// Where there is none, which a test rules out.
-    pub fn contract(&self) -> &'static Contract {
-        contracts::find(self.kernel).expect("a test names mutants of unknown kernels")
-    }
-
     /// Its source: narrowing helpers, then the shipped source with its edits.
     ///
     /// # Errors
     /// [`Error::Patch`] where an edit's text does not stand in the source exactly once.
     pub fn source(&self) -> Result<String, Error> {
-        let mut text = self.contract().source.text().to_owned();
-        for (find, replace) in self.edits {
-            let found = text.matches(find).count();
-            if found != 1 {
-                return Err(Error::Patch { mutant: self.name.into(), text: (*find).into(), found });
-            }
-            text = text.replacen(find, replace, 1);
-        }
-        Ok(format!("{NARROWING}{text}"))
+        patched(self.name, self.kernel, self.edits)
     }
 
     /// The program to run: its accepted PTX where that was made of this source, else the source itself, which needs NVRTC.
@@ -138,6 +121,22 @@ impl Mutant {
         let code = accepted.map_or(Code::Cuda(source), |text| Code::Ptx(text.to_owned()));
         Ok(Program { name: self.name.into(), code })
     }
+}
+
+/// Narrowing helpers, then a kernel's shipped source with edits.
+///
+/// # Errors
+/// [`Error::Patch`] where an edit's text does not stand in the source exactly once; [`Error::Unknown`] for the kernel.
+pub(crate) fn patched(name: &str, kernel: &str, edits: &[(&str, &str)]) -> Result<String, Error> {
+    let mut text = crate::suites::find(kernel)?.contract().source.text().to_owned();
+    for (find, replace) in edits {
+        let found = text.matches(find).count();
+        if found != 1 {
+            return Err(Error::Patch { mutant: name.into(), text: (*find).into(), found });
+        }
+        text = text.replacen(find, replace, 1);
+    }
+    Ok(format!("{NARROWING}{text}"))
 }
 
 /// Other people's narrow formats, for mutants that lose digits on the way.

@@ -1,0 +1,112 @@
+//! `detect`: how small a fault in each term is still seen, by this suite and by the rules in use elsewhere.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use comfy_table::{CellAlignment, Table};
+
+use super::{NONCONFORMANT, PASS, Selection, executor, not_run, progress};
+use crate::detect::{self, FAULTS, Limit, RULES};
+use crate::error::Error;
+use crate::report::{STYLE, folder_of, write_whole};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Who runs the faulty kernels.
+    #[arg(long, value_enum, default_value = "auto")]
+    executor: Selection,
+    /// Only this kernel; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+    /// Seed of what is drawn.
+    #[arg(long, default_value_t = 81)]
+    seed: u64,
+    /// Write the limits, with a case for each, to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the table to this file.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the command. A term of which no fault is seen at all is a failure.
+pub(super) fn run(args: &Args) -> Result<u8, Error> {
+    for path in args.json.iter().chain(&args.out) {
+        folder_of(path)?;
+    }
+    let (executor, absent) = executor(args.executor)?;
+    let description = executor.describe();
+    say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    for kernel in &args.kernel {
+        crate::suites::find(kernel)?;
+    }
+    let faults: Vec<_> = FAULTS
+        .iter()
+        .filter(|f| args.kernel.is_empty() || args.kernel.iter().any(|kernel| kernel == f.kernel))
+        .collect();
+    if faults.is_empty() {
+        return Err(Error::NoCases { filter: format!("the faults of kernels {:?}", args.kernel) });
+    }
+    let bar = progress(faults.len(), "terms");
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(faults.len());
+    let forks = (0..threads).map(|_| executor.fork()).collect::<Result<Vec<_>, _>>()?;
+    let mut limits: Vec<(usize, Limit)> = std::thread::scope(|scope| {
+        let (next, faults, bar) = (&next, &faults, &bar);
+        let workers: Vec<_> = forks
+            .into_iter()
+            .map(|own| {
+                scope.spawn(move || {
+                    let mut limits = Vec::new();
+                    while let Some((i, fault)) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, faults.get(i)?)))
+                    {
+                        limits.push((i, detect::limit(own.as_ref(), fault, args.seed)?));
+                        bar.set_message(fault.name());
+                        bar.inc(1);
+                    }
+                    Ok::<_, Error>(limits)
+                })
+            })
+            .collect();
+        let joined =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect::<Result<Vec<_>, _>>().map(|parts| parts.into_iter().flatten().collect())
+    })?;
+    bar.finish_and_clear();
+    limits.sort_by_key(|(i, _)| *i);
+    let limits: Vec<Limit> = limits.into_iter().map(|(_, limit)| limit).collect();
+    let table = table(&limits).to_string();
+    let text = table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    say!("{text}");
+    for line in not_run(absent.as_deref()) {
+        say!("not run: {line}");
+    }
+    let blind = limits.iter().filter(|limit| limit.limits[0].is_none()).count();
+    say!("{} terms, {blind} of them not seen", limits.len());
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&limits).map_err(|error| Error::file(path, error.to_string()))?;
+        write_whole(path, &format!("{text}\n"))?;
+    }
+    if let Some(path) = &args.out {
+        write_whole(path, &format!("{text}\n"))?;
+    }
+    Ok(if blind == 0 { PASS } else { NONCONFORMANT })
+}
+
+/// The table: a line a term, a column a rule.
+fn table(limits: &[Limit]) -> Table {
+    let mut table = Table::new();
+    let rules = RULES.iter().map(|(name, _)| *name);
+    table.load_style(STYLE).set_header(["kernel", "term"].into_iter().chain(rules));
+    for limit in limits {
+        let numbers = limit.limits.iter().map(|limit| limit.map_or_else(|| "never".to_owned(), |e| format!("{e:.1e}")));
+        table.add_row([limit.kernel.clone(), limit.term.clone()].into_iter().chain(numbers));
+    }
+    for column in 2..2 + RULES.len() {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
