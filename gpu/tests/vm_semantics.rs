@@ -256,6 +256,13 @@ fn floats() {
             ("cvt.rn.bf16x2.f32 %d, %a, %b;", [f(1.0), f(2.0), 0], 0x3F80_4000),
             ("mov.b32 {%h1, %h2}, %a; cvt.f32.f16 %d, %h2;", [0x3C00_0000, 0, 0], f(1.0)),
             ("slct.b32.f32 %d, %a, %b, %c;", [1, 2, 0x8000_0001], 2),
+            // Sums in global memory flush subnormals, those in shared memory keep them.
+            ("st.global.b32 [%out], %a; red.global.add.f32 [%out], %b; ld.global.b32 %d, [%out];", [tiny, tiny, 0], 0),
+            (
+                ".shared .b32 s; st.shared.b32 [s], %a; red.shared.add.f32 [s], %b; ld.shared.b32 %d, [s];",
+                [tiny, tiny, 0],
+                2,
+            ),
             ("slct.ftz.b32.f32 %d, %a, %b, %c;", [1, 2, 0x8000_0001], 1),
             ("slct.ftz.b32.f32 %d, %a, %b, %c;", [1, 2, NAN], 2),
             ("neg.ftz.f16x2 %d, %a;", [0x0001_4000, 0, 0], 0x8000_C000),
