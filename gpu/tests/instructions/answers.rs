@@ -4,7 +4,7 @@ use gdn_gpu::executor::{Argument, Code, Geometry, Launch, Module, Program};
 use gdn_gpu::vm::{Approximation, Options, VmExecutor};
 use gdn_gpu::{Error, Executor};
 
-use crate::form::{BLOCK, Float, Form, Value, program};
+use crate::form::{BLOCK, Form, Value, program};
 
 /// Launches a form's entry point over all of its operands.
 pub(crate) fn run(
@@ -32,22 +32,28 @@ pub(crate) fn run(
     Ok(answers)
 }
 
-/// The machine's answers, in a machine of their own.
+/// The machine's answers, settled.
 pub(crate) fn machine(form: &Form, operands: &[u8], approximation: Approximation) -> Result<Vec<u8>, Error> {
+    let mut answers = raw_machine(form, operands, approximation)?;
+    settle(form, &mut answers);
+    Ok(answers)
+}
+
+/// The machine's answers as it gives them, in a machine of their own.
+pub(crate) fn raw_machine(form: &Form, operands: &[u8], approximation: Approximation) -> Result<Vec<u8>, Error> {
     // What is looked at here are values; that programs keep the rules is for the kernels' tests to say.
     let mut executor = VmExecutor::new(Options { checks: false, approximation, ..Options::default() });
     let code = Code::Ptx(program([form.entry("form")].into_iter()));
     let module = executor.load(&Program { name: form.name.clone(), code })?;
-    let mut answers = run(&mut executor, module, "form", form, operands)?;
-    settle(form, &mut answers);
-    Ok(answers)
+    run(&mut executor, module, "form", form, operands)
 }
 
 /// Replaces each NaN by the one that stands for all, where an answer is a float.
 ///
 /// The ISA leaves the bits of a NaN open: single-precision instructions give "an unspecified NaN" (9.7.3), payloads of
 /// double-precision ones are supported without saying whose, and `abs` and `neg` of a NaN are unspecified as well. Answers
-/// that move bits (`mov`, `selp`, `copysign`, loads, integers) are no floats here, and keep every bit.
+/// that move bits (`mov`, `selp`, `copysign`, loads, integers) are no floats here, and keep every bit; so does the NaN of the
+/// approximate f64 instructions, whose bits the ISA gives (9.7.3.14, 9.7.3.17).
 pub(crate) fn settle(form: &Form, answers: &mut [u8]) {
     let mut rest = answers;
     for output in &form.outputs {
@@ -55,10 +61,9 @@ pub(crate) fn settle(form: &Form, answers: &mut [u8]) {
         let (array, others) = rest.split_at_mut(size * form.tuples());
         rest = others;
         let (step, kind) = match output.value {
-            Value::Bits => continue,
+            Value::Bits | Value::Upper => continue,
             Value::Float(kind) => (size, kind),
             Value::Pair(kind) => (2, kind),
-            Value::Upper => (8, Float::F64),
         };
         for element in array.chunks_exact_mut(step) {
             if kind.is_nan(number(element)) {

@@ -3,7 +3,7 @@
 use gdn_gpu::Executor;
 use gdn_gpu::executor::{Code, Module, Program};
 
-use crate::answers::{run, settle};
+use crate::answers::run;
 use crate::form::{Form, program};
 
 /// Forms of one program.
@@ -40,7 +40,7 @@ impl Device {
         self.executor.load(&program).map_err(|error| error.to_string())
     }
 
-    /// The answers of the form at a place in the list.
+    /// The answers of the form at a place in the list, as the device gives them.
     ///
     /// # Errors
     /// Why there are none. A program that does not load is taken apart, so that only those forms fail that are at fault.
@@ -59,8 +59,6 @@ impl Device {
             _ => (self.load(form.name.clone(), std::slice::from_ref(form))?, 0),
         };
         let answers = run(self.executor.as_mut(), module, &format!("form{entry}"), form, operands);
-        let mut answers = answers.map_err(|error| error.to_string())?;
-        settle(form, &mut answers);
-        Ok(answers)
+        answers.map_err(|error| error.to_string())
     }
 }

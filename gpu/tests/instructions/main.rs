@@ -66,7 +66,11 @@ fn hardware(forms: &Arc<Vec<Form>>, summary: &Arc<Summary>) -> Vec<Trial> {
             let form = &forms[at];
             let operands = Operands::of(form);
             let answers = device.lock().unwrap_or_else(PoisonError::into_inner).answers(&forms, at, &operands.bytes);
-            Ok(summary.note(form, answers.and_then(|answers| verdict::direct(form, &operands, &answers)))?)
+            let verdict = answers.and_then(|mut answers| {
+                answers::settle(form, &mut answers);
+                verdict::direct(form, &operands, &answers)
+            });
+            Ok(summary.note(form, verdict)?)
         })
     };
     (0..forms.len()).map(trial).collect()

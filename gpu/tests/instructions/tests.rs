@@ -6,13 +6,13 @@ use std::sync::Arc;
 use gdn_gpu::vm::{Approximation, Options, SUPPORTED, VmExecutor};
 use libtest_mimic::{Failed, Trial};
 
-use crate::answers::machine;
+use crate::answers::{machine, raw_machine, settle};
 use crate::assembler;
 use crate::form::{Form, TUPLES};
 use crate::forms::WITHOUT_FORMS;
 use crate::golden::{Golden, Record};
 use crate::summary::Summary;
-use crate::verdict::{Operands, against, direct};
+use crate::verdict::{Operands, against, direct, open_bits};
 use crate::write::ask;
 
 /// The trials that are not about one form.
@@ -35,6 +35,7 @@ pub(crate) fn trials(forms: &Arc<Vec<Form>>, golden: &Arc<Result<Golden, String>
         of("forms::names_are_unique_and_operands_enough", names_are_unique_and_operands_enough),
         of("golden::what_is_written_is_read_back", what_is_written_is_read_back),
         of("golden::a_wrong_answer_is_noticed_and_found", a_wrong_answer_is_noticed_and_found),
+        of("golden::the_bits_of_a_nan_are_left_open_and_told", the_bits_of_a_nan_are_left_open_and_told),
     ]
 }
 
@@ -101,6 +102,20 @@ fn what_is_written_is_read_back(forms: &[Form]) -> Result<(), Failed> {
     }
     let lines = summary.lines("sample").join("\n");
     ensure(lines.contains("exact forms bitwise equal: 4 of 4") && lines.contains("documented error: 3 of 3"), lines)
+}
+
+fn the_bits_of_a_nan_are_left_open_and_told(forms: &[Form]) -> Result<(), Failed> {
+    let forms = sample(forms);
+    let form = forms.iter().find(|form| form.name == "add.rn.f32").ok_or("the form is missing")?;
+    let operands = Operands::of(form);
+    let mut answers = raw_machine(form, &operands.bytes, Approximation::CorrectlyRounded)?;
+    ensure(open_bits(form, &operands, &answers).is_none(), "the machine differs from itself")?;
+    let nan = answers.chunks_exact_mut(4).find(|answer| answer[2..] == [0xFF, 0x7F]).ok_or("no sum is a NaN")?;
+    nan[0] ^= 1;
+    let told = open_bits(form, &operands, &answers).unwrap_or_default();
+    ensure(told.contains("NaN bits differ in 1 tuples") && told.contains("0x7ffffffe"), told)?;
+    settle(form, &mut answers);
+    Ok(direct(form, &operands, &answers).map(|_| ())?)
 }
 
 fn a_wrong_answer_is_noticed_and_found(forms: &[Form]) -> Result<(), Failed> {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use gdn_gpu::vm::Approximation;
 use sha2::{Digest, Sha256};
 
-use crate::answers::{elements, machine, of_tuple};
+use crate::answers::{elements, machine, of_tuple, raw_machine, settle};
 use crate::draw;
 use crate::form::{Float, Form, Value};
 use crate::golden::{Record, chunk_length, chunks, restored, short};
@@ -46,6 +46,21 @@ fn shown(form: &Form, answers: &[u8], tuple: usize) -> String {
     let found = of_tuple(form, answers, tuple);
     let texts = form.outputs.iter().zip(found);
     texts.map(|(o, bits)| format!("{bits:#0width$x}", width = 2 + 2 * o.width.bytes())).collect::<Vec<_>>().join(" ")
+}
+
+/// How many tuples differ in the bits of a NaN and in nothing else, and the first of them, if any do.
+pub(crate) fn open_bits(form: &Form, operands: &Operands, raw_hardware: &[u8]) -> Option<String> {
+    let raw = raw_machine(form, &operands.bytes, Approximation::CorrectlyRounded).ok()?;
+    let (mut machine, mut hardware) = (raw.clone(), raw_hardware.to_vec());
+    settle(form, &mut machine);
+    settle(form, &mut hardware);
+    let settled = |tuple: usize| of_tuple(form, &machine, tuple) == of_tuple(form, &hardware, tuple);
+    let differs = |tuple: &usize| of_tuple(form, &raw, *tuple) != of_tuple(form, raw_hardware, *tuple);
+    let different: Vec<usize> = (0..form.tuples()).filter(differs).filter(|&tuple| settled(tuple)).collect();
+    let &first = different.first()?;
+    let (there, here) = (shown(form, raw_hardware, first), shown(form, &raw, first));
+    let first = operands.describe(form, first);
+    Some(format!("NaN bits differ in {} tuples; {first} → hardware {there}, machine {here}", different.len()))
 }
 
 /// Compares a form's hardware answers with the machine's, tuple by tuple. Both are settled.
