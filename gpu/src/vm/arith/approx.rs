@@ -19,6 +19,7 @@
 //! | `div.full.f32` | 2 ulp (9.7.3.8) |
 //! | `tanh.approx.f32` | relative 2⁻¹¹ (9.7.3.22) |
 //! | `rcp`, `rsqrt.approx.ftz.f64` | not given; one place of the upper word is taken (9.7.3.14, 9.7.3.17) |
+//! | `rsqrt.approx.f64` | not given; 1 ulp is taken, as CUDA documents `rsqrt()` (9.7.3.16) |
 //! | `ex2.approx.{f16,ftz.bf16}` | relative 2⁻⁹·⁹, 2⁻⁷ (9.7.4.10) |
 //! | `tanh.approx.{f16,bf16}` | absolute 2⁻¹⁰·⁹⁸⁷, 2⁻⁸ (9.7.4.9) |
 
@@ -250,6 +251,38 @@ pub(crate) fn rcp_f64(a: u64, how: Approx) -> u64 {
 #[inline]
 pub(crate) fn rsqrt_f64(a: u64, how: Approx) -> u64 {
     upper(a, how, |x| 1.0 / x.sqrt())
+}
+
+/// `rsqrt.approx.f64`: negative → NaN, ±0 → ±∞, +∞ → +0; subnormals and all places of the result.
+///
+/// The ISA calls it emulated and gives no error. One place is taken, which CUDA documents for the `rsqrt()` that is made of it.
+#[inline]
+pub(crate) fn rsqrt_f64_whole(a: u64, how: Approx) -> u64 {
+    let x = f64::from_bits(a);
+    if x.is_nan() || x < 0.0 {
+        return F64.nan_of(a, 0, 0);
+    }
+    if x == 0.0 || x.is_infinite() {
+        return (1.0 / x.sqrt()).to_bits();
+    }
+    // Scaled to where squares are normal, by a power of four.
+    let shift = if x < power(-500) {
+        300
+    } else if x > power(500) {
+        -300
+    } else {
+        0
+    };
+    let x = x * power(shift) * power(shift);
+    let y = 1.0 / x.sqrt();
+    // What y² lacks, to twice the precision, gives the correction of y.
+    let square = y * y;
+    let rest = (-square).mul_add(x, 1.0) - y.mul_add(y, -square) * x;
+    let rounded = ((0.5 * y).mul_add(rest, y) * power(shift)).to_bits();
+    match how {
+        Approx::CorrectlyRounded => rounded,
+        Approx::Adversarial { draw } => rounded + ((u128::from(draw) * 3) >> 64) as u64 - 1,
+    }
 }
 
 /// `ex2.approx.{f16,ftz.bf16}`: −∞ → +0, ±0 → 1, +∞ → +∞.

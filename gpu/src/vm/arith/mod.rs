@@ -70,4 +70,8 @@ pub enum Approximation {
     CorrectlyRounded,
     /// Any value within the error that the ISA documents, drawn from a seed and the operands.
     Adversarial(u64),
+    /// The least value within that error.
+    Least,
+    /// The greatest value within it.
+    Greatest,
 }

@@ -82,6 +82,7 @@ pub(crate) struct Access {
 pub(crate) enum AtomOp {
     Add,
     AddF32,
+    AddF32Flushed,
     AddF64,
     AddF16x2,
     AddBf16x2,

@@ -145,8 +145,8 @@ macro_rules! comparisons {
                 let (x, y) = (g(a), g(b));
                 if $unordered { x.is_nan() | y.is_nan() | (x $op y) } else { !x.is_nan() & !y.is_nan() & (x $op y) }
             }),
-            Type::F16 => row!(|a: u32, b: u32| {
-                let (x, y) = (value(F16, a), value(F16, b));
+            Type::F16 => row!(mods m, |a: u32, b: u32| {
+                let (x, y) = if m.ftz { (flushed(a), flushed(b)) } else { (value(F16, a), value(F16, b)) };
                 if $unordered { x.is_nan() | y.is_nan() | (x $op y) } else { !x.is_nan() & !y.is_nan() & (x $op y) }
             }),
             Type::Bf16 => row!(|a: u32, b: u32| {
@@ -194,6 +194,11 @@ fn ordered(num: bool, kind: Type) -> Option<RowFn> {
         (Type::Bf16, false) => row!(|a: u32, b: u32| value(BF16, a).is_nan() | value(BF16, b).is_nan()),
         _ => return None,
     })
+}
+
+/// An f16's value under `.ftz`.
+fn flushed(bits: u32) -> f64 {
+    F16.to_f64(F16.flush(u64::from(bits)))
 }
 
 /// A half's value; exact.

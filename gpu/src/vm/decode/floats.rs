@@ -95,6 +95,12 @@ fn fma_f64(regs: &mut Regs, args: &Args, mask: u32) {
     ARCH.dispatch(Wide::<2> { regs, args, mask });
 }
 
+/// Both halves with subnormals flushed.
+#[inline(always)]
+fn flush_pair(bits: u32) -> u32 {
+    half::pair(bits, 0, 0, |a, _, _| F16.flush(u64::from(a)) as u32)
+}
+
 /// The modifiers that arithmetic knows.
 const fn mode(m: Mods) -> Mode {
     Mode { rounding: m.rounding, ftz: m.ftz, sat: m.sat, relu: m.relu }
@@ -185,6 +191,10 @@ impl Decoder<'_> {
             ("abs", Type::F32) if m.ftz => row!(|a: u32| flush(a) & !(1 << 31)),
             ("neg", Type::F32) => row!(|a: u32| a ^ 1 << 31),
             ("abs", Type::F32) => row!(|a: u32| a & !(1 << 31)),
+            ("neg", Type::F16) if m.ftz => row!(|a: u32| F16.flush(u64::from(a)) as u32 ^ 0x8000),
+            ("abs", Type::F16) if m.ftz => row!(|a: u32| F16.flush(u64::from(a)) as u32 & 0x7FFF),
+            ("neg", Type::F16x2) if m.ftz => row!(|a: u32| flush_pair(a) ^ 0x8000_8000),
+            ("abs", Type::F16x2) if m.ftz => row!(|a: u32| flush_pair(a) & 0x7FFF_7FFF),
             ("neg", Type::F16 | Type::Bf16) => row!(|a: u32| a ^ 0x8000),
             ("abs", Type::F16 | Type::Bf16) => row!(|a: u32| a & 0x7FFF),
             ("neg", _) => row!(|a: u32| a ^ 0x8000_8000),
@@ -256,8 +266,13 @@ impl Decoder<'_> {
             ("sin", Type::F32, true) => row!(approx m how, |a: u32| approx::sin(a, m.ftz, drawn(how, a, 0))),
             ("cos", Type::F32, true) => row!(approx m how, |a: u32| approx::cos(a, m.ftz, drawn(how, a, 0))),
             ("tanh", Type::F32, true) => row!(approx _m how, |a: u32| approx::tanh(a, drawn(how, a, 0))),
-            ("rcp", Type::F64, true) => row!(approx _m how, |a: u64| approx::rcp_f64(a, drawn64(how, a))),
-            ("rsqrt", Type::F64, true) => row!(approx _m how, |a: u64| approx::rsqrt_f64(a, drawn64(how, a))),
+            ("rcp", Type::F64, true) => row!(approx _m how, |a: u64| approx::rcp_f64(a, drawn64(how, a, 0))),
+            ("rsqrt", Type::F64, true) if m.ftz => {
+                row!(approx _m how, |a: u64| approx::rsqrt_f64(a, drawn64(how, a, 0)))
+            }
+            ("rsqrt", Type::F64, true) => {
+                row!(approx _m how, |a: u64| approx::rsqrt_f64_whole(a, drawn64(how, a, 0)))
+            }
             ("ex2", Type::F16, true) => row!(approx _m how, |a: u32| approx::ex2_half(F16, a, drawn(how, a, 0))),
             ("ex2", Type::Bf16, true) => row!(approx _m how, |a: u32| approx::ex2_half(BF16, a, drawn(how, a, 0))),
             ("ex2", Type::F16x2, true) => {
@@ -284,18 +299,17 @@ impl Decoder<'_> {
 /// The draw of an approximate instruction for its operands.
 #[inline]
 const fn drawn(how: Approximation, a: u32, b: u32) -> Approx {
-    match how {
-        Approximation::CorrectlyRounded => Approx::CorrectlyRounded,
-        Approximation::Adversarial(seed) => Approx::Adversarial { draw: approx::draw(seed, a as u64, b as u64) },
-    }
+    drawn64(how, a as u64, b as u64)
 }
 
 /// The same for a 64-bit operand.
 #[inline]
-const fn drawn64(how: Approximation, a: u64) -> Approx {
+const fn drawn64(how: Approximation, a: u64, b: u64) -> Approx {
     match how {
         Approximation::CorrectlyRounded => Approx::CorrectlyRounded,
-        Approximation::Adversarial(seed) => Approx::Adversarial { draw: approx::draw(seed, a, 0) },
+        Approximation::Adversarial(seed) => Approx::Adversarial { draw: approx::draw(seed, a, b) },
+        Approximation::Least => Approx::Adversarial { draw: 0 },
+        Approximation::Greatest => Approx::Adversarial { draw: u64::MAX },
     }
 }
 

@@ -1,6 +1,7 @@
 //! Moves and selections: `mov` with packing and unpacking, `selp`, `slct`.
 
 use super::code::{Class, Slot};
+use super::floats::{f, fz};
 use super::{Decoded, Decoder};
 use crate::vm::machine::regs::{Mods, RowFn, row};
 use crate::vm::ptx::{Operand, Type};
@@ -24,7 +25,7 @@ impl Decoder<'_> {
     }
 
     pub(super) fn slct(&mut self) -> Decoded {
-        self.has("ftz");
+        let ftz = self.has("ftz");
         let types = self.types();
         let (Some(&kind), Some(&by)) = (types.first(), types.get(1)) else {
             return Err(self.unsupported("its types are missing"));
@@ -35,12 +36,11 @@ impl Decoder<'_> {
         let f: RowFn = match (d.class, by) {
             (Class::Long, Type::S32) => row!(|a: u64, b: u64, c: u32| if c as i32 >= 0 { a } else { b }),
             (Class::Word, Type::S32) => row!(|a: u32, b: u32, c: u32| if c as i32 >= 0 { a } else { b }),
-            // -0 counts as not negative, NaN selects the second operand.
-            (Class::Long, Type::F32) => row!(|a: u64, b: u64, c: u32| if f32::from_bits(c) >= 0.0 { a } else { b }),
-            (Class::Word, Type::F32) => row!(|a: u32, b: u32, c: u32| if f32::from_bits(c) >= 0.0 { a } else { b }),
+            (Class::Long, Type::F32) => row!(mods m, |a: u64, b: u64, c: u32| if not_negative(c, m) { a } else { b }),
+            (Class::Word, Type::F32) => row!(mods m, |a: u32, b: u32, c: u32| if not_negative(c, m) { a } else { b }),
             _ => return Err(self.unsupported("these types are not known")),
         };
-        self.alu(f, Mods::default(), d, &sources);
+        self.alu(f, Mods { ftz, ..Mods::default() }, d, &sources);
         Ok(())
     }
 
@@ -122,4 +122,9 @@ impl Decoder<'_> {
         self.moves(f, d, &sources);
         Ok(())
     }
+}
+
+/// Whether an f32 selects the first operand: −0 does, as do negative subnormals under `.ftz`; NaN selects the second.
+fn not_negative(bits: u32, m: Mods) -> bool {
+    (if m.ftz { fz(bits) } else { f(bits) }) >= 0.0
 }

@@ -6,7 +6,7 @@ use super::exec::lanes;
 use super::grid::Run;
 use super::warp::Warp;
 use crate::vm::arith::soft::{BF16, F16, Format};
-use crate::vm::arith::{Mode, half};
+use crate::vm::arith::{Mode, float, half};
 use crate::vm::checks::FindingKind;
 use crate::vm::decode::code::{Atom, AtomOp};
 use crate::vm::memory::Allocation;
@@ -29,7 +29,12 @@ impl BlockState {
             let value = get(regs, atom.value, lane);
             let swap = atom.swap.map_or(0, |slot| get(regs, slot, lane));
             let target = self.resolve(run, site, lane, atom.space, at[lane], atom.size, true);
-            let change = |old: u64| updated(atom.op, atom.size, old, value, swap);
+            // Sums of f32 flush subnormals in global memory, and keep them in shared memory (PTX ISA, `atom`).
+            let op = match (atom.op, &target) {
+                (AtomOp::AddF32, Target::Global(..)) => AtomOp::AddF32Flushed,
+                (op, _) => op,
+            };
+            let change = |old: u64| updated(op, atom.size, old, value, swap);
             let old = match target {
                 Target::Global(slot, byte) => {
                     let Some(allocation) = run.memory.get(slot) else { continue };
@@ -101,10 +106,8 @@ pub(super) fn updated(op: AtomOp, size: u32, old: u64, value: u64, swap: u64) ->
     let signed = |v: u64| if size == 8 { v as i64 } else { i64::from(v as u32 as i32) };
     match op {
         AtomOp::Add => old.wrapping_add(value),
-        AtomOp::AddF32 => {
-            let sum = f32::from_bits(old as u32) + f32::from_bits(value as u32);
-            u64::from(if sum.is_nan() { 0x7FFF_FFFF } else { sum.to_bits() })
-        }
+        AtomOp::AddF32 => float::add(old as u32, value as u32, Mode::default()).into(),
+        AtomOp::AddF32Flushed => float::add(old as u32, value as u32, Mode { ftz: true, ..Mode::default() }).into(),
         AtomOp::AddF64 => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
         AtomOp::AddF16 => half_sum(F16, old, value),
         AtomOp::AddBf16 => half_sum(BF16, old, value),

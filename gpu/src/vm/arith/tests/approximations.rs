@@ -233,6 +233,35 @@ fn upper_word_reciprocals_are_rounded_to_it() {
 }
 
 #[test]
+fn the_whole_reciprocal_root_of_an_f64_is_correctly_rounded() {
+    use crate::vm::arith::soft::F64;
+    let mut draws = Draws(29);
+    let one = big(1.0);
+    for _ in 0..4000 {
+        // Every exponent, those of subnormals included.
+        let a = draws.next() & !(1 << 63);
+        let x = f64::from_bits(a);
+        if !x.is_finite() || x == 0.0 {
+            continue;
+        }
+        // The multi-precision library misreads subnormals, which a power of four takes away.
+        let half = if x < 1e-200 { 2f64.powi(200) } else { 1.0 };
+        let root = big(x * half * half).sqrt(BITS, NEAR);
+        let exact = big(half).mul(&one.div(&root, BITS, NEAR), BITS, NEAR);
+        let correct = rounded(F64, &exact);
+        assert_eq!(approx::rsqrt_f64_whole(a, EXACT), correct, "{x:e}");
+        let ends = [0, u64::MAX].map(|draw| approx::rsqrt_f64_whole(a, Approx::Adversarial { draw }));
+        assert_eq!(ends, [correct - 1, correct + 1], "{x:e}");
+    }
+    for how in [EXACT, Approx::Adversarial { draw: 0 }] {
+        let specials = [0.0, -0.0, f64::INFINITY].map(|x| f64::from_bits(approx::rsqrt_f64_whole(x.to_bits(), how)));
+        assert_eq!(specials, [f64::INFINITY, f64::NEG_INFINITY, 0.0]);
+        assert!(f64::from_bits(approx::rsqrt_f64_whole((-1.0_f64).to_bits(), how)).is_nan());
+        assert_eq!(f64::from_bits(approx::rsqrt_f64_whole(4.0_f64.to_bits(), EXACT)), 0.5);
+    }
+}
+
+#[test]
 fn special_operands_have_the_results_of_the_tables_for_every_draw() {
     let one = 0x3F80_0000;
     let nan = 0xFFC0_0001;

@@ -73,7 +73,7 @@ fn conversions_and_approximations_take_any_bits() {
                 black_box((f(x, false, how), f(x, true, how)));
             }
             black_box([approx::div(x, y, false, how), approx::div_full(x, y, true, how), approx::tanh(x, how)]);
-            black_box([approx::rcp_f64(a, how), approx::rsqrt_f64(a, how)]);
+            black_box([approx::rcp_f64(a, how), approx::rsqrt_f64(a, how), approx::rsqrt_f64_whole(a, how)]);
             black_box([approx::ex2_half(BF16, x, how), approx::tanh_half(F16, x, how)]);
         }
         let widths = [0, 8, 16, 32, 64, 99];
