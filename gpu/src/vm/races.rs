@@ -128,9 +128,12 @@ impl Cells {
     pub(crate) fn read(&self, word: usize, stamp: u64) -> Option<Conflict> {
         let (written, read) = self.cells.get(word)?;
         let old = read.load(Relaxed);
-        let new = joined(old, stamp);
-        if old != new {
-            read.store(new, Relaxed);
+        // The same thread again is what loops do.
+        if old != stamp {
+            let new = joined(old, stamp);
+            if old != new {
+                read.store(new, Relaxed);
+            }
         }
         conflict(written.load(Relaxed), stamp)
     }

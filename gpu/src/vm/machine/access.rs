@@ -3,12 +3,13 @@
 use super::block::BlockState;
 use super::exec::lanes;
 use super::grid::Run;
-use super::regs::{LANES, Regs};
+use super::regs::{LANES, Lane, Regs};
 use super::warp::Warp;
 use crate::vm::checks::FindingKind;
 use crate::vm::decode::code::{Access, Address, Class, Extend, Slot};
 use crate::vm::memory::{Allocation, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::vm::ptx::Space;
+use crate::vm::races::Who;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Where an access goes.
@@ -31,7 +32,8 @@ pub(super) enum Target {
 pub(super) struct Site {
     pub(super) place: (u32, u32),
     pub(super) warp: u32,
-    pub(super) epoch: u32,
+    /// Who it is for the race checks.
+    pub(super) who: Who,
     /// End of the frame's local memory.
     pub(super) local_top: u32,
 }
@@ -83,40 +85,90 @@ pub(super) fn addresses(regs: &Regs, address: Address) -> [u64; LANES] {
     row
 }
 
-/// The buffer that a whole row of 4-byte accesses lies in, lane `i` at word `first + i`; `None` when it does not.
+/// The one place that all lanes of an access go to.
+#[derive(Clone, Copy)]
+pub(super) enum Home<'m> {
+    /// A buffer, by number.
+    Global(usize, &'m Allocation),
+    /// Shared memory.
+    Shared,
+}
+
+/// Byte offsets of the lanes of a row in their home; 0 where a lane takes no part.
+pub(super) type Offsets = [u32; LANES];
+
+/// Looks at all addresses of an access at once: its home and offsets, if all lanes lie inside one buffer or shared variable and
+/// are aligned. `None` says nothing but that each lane must be looked at by itself.
 #[inline(always)]
-fn together<'m>(
-    run: &Run<'m>,
-    access: &Access,
-    at: &[u64; LANES],
-    active: u32,
-) -> Option<(usize, &'m Allocation, usize)> {
-    if active != u32::MAX
-        || access.size != 4
-        || access.count != 1
-        || !matches!(access.space, Space::Global | Space::Generic | Space::Const)
-    {
-        return None;
+fn home<'m>(run: &Run<'m>, access: &Access, at: &[u64; LANES], active: u32) -> Option<(Home<'m>, Offsets)> {
+    let first = *at.get(active.trailing_zeros() as usize)?;
+    let bytes = access.size * access.count;
+    let buffer = |address: u64| {
+        let (slot, _) = Memory::locate(address)?;
+        let allocation = run.memory.get(slot)?;
+        Some((Home::Global(slot, allocation), Memory::address(slot), allocation.bytes as u64, 0))
+    };
+    let variable = |window: u64| {
+        let address = first.checked_sub(window)?;
+        let found = run.program.shared.iter().find(|v| {
+            let size = if v.dynamic { run.dynamic_shared } else { v.bytes };
+            address.wrapping_sub(u64::from(v.offset)) < u64::from(size)
+        })?;
+        let size = if found.dynamic { run.dynamic_shared } else { found.bytes };
+        Some((Home::Shared, window + u64::from(found.offset), u64::from(size), found.offset))
+    };
+    let (home, base, size, shift) = match access.space {
+        Space::Shared => variable(0)?,
+        Space::Generic if (SHARED_WINDOW..SHARED_WINDOW + WINDOW).contains(&first) => variable(SHARED_WINDOW)?,
+        Space::Global | Space::Const | Space::Generic => buffer(first)?,
+        Space::Local | Space::Param => return None,
+    };
+    let last = u32::try_from(size).ok()?.checked_sub(bytes)?;
+    let (mut offsets, mut far, mut most, mut low) = ([0; LANES], 0, 0, 0);
+    for (lane, (to, &address)) in offsets.iter_mut().zip(at).enumerate() {
+        let distance = if active >> lane & 1 != 0 { address.wrapping_sub(base) } else { 0 };
+        far |= (distance >> 32) as u32;
+        most = most.max(distance as u32);
+        low |= distance as u32 + shift;
+        *to = distance as u32 + shift;
     }
-    let base = at[0];
-    let mut apart = 0;
-    for (lane, &address) in at.iter().enumerate() {
-        apart |= address ^ base.wrapping_add(4 * lane as u64);
+    let inside = far == 0 && most <= last && low & (bytes - 1) == 0;
+    inside.then_some((home, offsets))
+}
+
+/// Whether lane `i` is at word `first + i`, all lanes taking part.
+#[inline(always)]
+fn in_order(offsets: &Offsets, active: u32) -> bool {
+    let mut apart = u32::from(active != u32::MAX);
+    for (lane, &offset) in offsets.iter().enumerate() {
+        apart |= offset ^ offsets[0].wrapping_add(4 * lane as u32);
     }
-    if apart != 0 || base & 3 != 0 {
-        return None;
+    apart == 0
+}
+
+/// The 4-byte elements of a row.
+#[inline(always)]
+fn words(offsets: &Offsets, shift: u32, word: impl Fn(usize) -> u32) -> [u32; LANES] {
+    let mut row = [0; LANES];
+    for (to, &offset) in row.iter_mut().zip(offsets) {
+        *to = word((offset + shift) as usize / 4);
     }
-    let (slot, offset) = Memory::locate(base)?;
-    let allocation = run.memory.get(slot)?;
-    let fits = offset >= 0 && (offset as usize).checked_add(128).is_some_and(|end| end <= allocation.bytes);
-    fits.then_some((slot, allocation, offset as usize))
+    row
+}
+
+/// Puts a row of loaded elements into a register.
+#[inline(always)]
+fn put_row(regs: &mut Regs, slot: Slot, active: u32, access: &Access, value: impl Fn(usize) -> u64) {
+    for lane in lanes(active) {
+        put(regs, slot, lane, extended(value(lane), access.size, access.extend, access.bits));
+    }
 }
 
 impl BlockState {
-    pub(super) fn site(warp: &Warp, frame: u32, place: (u32, u32), run: &Run<'_>) -> Site {
+    pub(super) fn site(&self, warp: &Warp, frame: u32, place: (u32, u32), run: &Run<'_>) -> Site {
         let frame = &warp.frames[frame as usize];
         let local_top = frame.local_base + run.program.functions[frame.function as usize].local_bytes;
-        Site { place, warp: warp.index, epoch: warp.epoch, local_top }
+        Site { place, warp: warp.index, who: self.who(run, warp.epoch), local_top }
     }
 
     pub(super) fn load(
@@ -128,23 +180,45 @@ impl BlockState {
         access: &Access,
         active: u32,
     ) {
-        let site = Self::site(warp, frame, place, run);
+        let site = self.site(warp, frame, place, run);
         let at = addresses(&warp.frames[frame as usize].regs, access.address);
-        if let Some((_, allocation, offset)) = together(run, access, &at, active) {
+        if let Some((home, offsets)) = home(run, access, &at, active) {
             if run.options.checks {
-                for lane in 0..LANES {
-                    self.note_read(run, site, lane, allocation, offset + 4 * lane, 4, access.strong);
-                }
+                self.note_row_read(run, site, home, &offsets, access, active);
             }
-            let mut row = [0; LANES];
-            for (to, word) in row.iter_mut().zip(&allocation.words[offset / 4..]) {
-                *to = word.load(Relaxed);
-            }
-            let slot = access.registers[0];
             let regs = &mut warp.frames[frame as usize].regs;
-            match slot.class {
-                Class::Word => regs.r32[slot.index as usize] = row,
-                _ => regs.r64[slot.index as usize] = row.map(|w| extended(u64::from(w), 4, access.extend, access.bits)),
+            for element in 0..access.count {
+                let (slot, shift) = (access.registers[element as usize], element * access.size);
+                match home {
+                    Home::Global(_, buffer) if access.size == 4 && slot.class == Class::Word => {
+                        let from = buffer.words.get(offsets[0] as usize / 4..).filter(|_| access.count == 1);
+                        let row = match from {
+                            Some(from) if in_order(&offsets, active) => {
+                                let mut row = [0; LANES];
+                                for (to, word) in row.iter_mut().zip(from) {
+                                    *to = word.load(Relaxed);
+                                }
+                                row
+                            }
+                            _ => words(&offsets, shift, |i| buffer.words.get(i).map_or(0, |w| w.load(Relaxed))),
+                        };
+                        Lane::store(regs, slot.index, active, row);
+                    }
+                    Home::Shared if access.size == 4 && slot.class == Class::Word => {
+                        let shared = &self.shared[..];
+                        let row = words(&offsets, shift, |i| shared.get(i).copied().unwrap_or(0));
+                        Lane::store(regs, slot.index, active, row);
+                    }
+                    Home::Global(_, buffer) => {
+                        let value = |lane: usize| buffer.read((offsets[lane] + shift) as usize, access.size);
+                        put_row(regs, slot, active, access, value);
+                    }
+                    Home::Shared => {
+                        let shared = &self.shared[..];
+                        let value = |lane: usize| slice_read(|i| shared[i], (offsets[lane] + shift) as usize, access.size);
+                        put_row(regs, slot, active, access, value);
+                    }
+                }
             }
             return;
         }
@@ -167,36 +241,41 @@ impl BlockState {
         access: &Access,
         active: u32,
     ) {
-        let site = Self::site(warp, frame, place, run);
+        let site = self.site(warp, frame, place, run);
         let at = addresses(&warp.frames[frame as usize].regs, access.address);
+        let home = home(run, access, &at, active);
         let slot = access.registers[0];
-        if slot.class == Class::Word
-            && let Some((buffer, allocation, offset)) = together(run, access, &at, active)
-            && (allocation.protected.is_empty() || !run.options.checks)
+        if let Some((home, offsets)) = home
+            && !run.options.checks
+            && access.size == 4
+            && access.count == 1
+            && slot.class == Class::Word
         {
-            let row = warp.frames[frame as usize].regs.r32[slot.index as usize];
-            if run.options.checks {
-                for (lane, value) in row.iter().enumerate() {
-                    self.note_write(
-                        run,
-                        site,
-                        lane,
-                        buffer,
-                        allocation,
-                        offset + 4 * lane,
-                        4,
-                        access.strong,
-                        u64::from(*value),
-                    );
+            let row = &warp.frames[frame as usize].regs.r32[slot.index as usize];
+            match home {
+                Home::Global(_, buffer) => {
+                    for lane in lanes(active) {
+                        if let Some(word) = buffer.words.get(offsets[lane] as usize / 4) {
+                            word.store(row[lane], Relaxed);
+                        }
+                    }
                 }
-            }
-            for (value, word) in row.into_iter().zip(&allocation.words[offset / 4..]) {
-                word.store(value, Relaxed);
+                Home::Shared => {
+                    for lane in lanes(active) {
+                        if let Some(word) = self.shared.get_mut(offsets[lane] as usize / 4) {
+                            *word = row[lane];
+                        }
+                    }
+                }
             }
             return;
         }
         for lane in lanes(active) {
-            let target = self.resolve(run, site, lane, access.space, at[lane], access.size * access.count, true);
+            let target = match home {
+                Some((Home::Global(buffer, _), offsets)) => Target::Global(buffer, offsets[lane] as usize),
+                Some((Home::Shared, offsets)) => Target::Shared(offsets[lane] as usize),
+                None => self.resolve(run, site, lane, access.space, at[lane], access.size * access.count, true),
+            };
             for element in 0..access.count {
                 let value = get(&warp.frames[frame as usize].regs, access.registers[element as usize], lane);
                 self.write(run, warp, site, lane, target, element * access.size, access.size, access.strong, value);
