@@ -43,8 +43,11 @@ use coverage::Counters;
 use decode::code::Program;
 use machine::grid::Run;
 use memory::Memory;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// The widest vectors that this processor has; fused multiply-add needs them to be fast.
+static ARCH: LazyLock<pulp::Arch> = LazyLock::new(pulp::Arch::new);
 
 /// A PTX text loaded into a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

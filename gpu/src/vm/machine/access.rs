@@ -6,6 +6,7 @@ use super::grid::Run;
 use super::regs::{LANES, Lane, Regs};
 use super::warp::Warp;
 use crate::vm::checks::FindingKind;
+use crate::vm::ARCH;
 use crate::vm::decode::code::{Access, Address, Class, Extend, Slot};
 use crate::vm::memory::{Allocation, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::vm::ptx::Space;
@@ -94,74 +95,199 @@ pub(super) enum Home<'m> {
     Shared,
 }
 
-/// Byte offsets of the lanes of a row in their home; 0 where a lane takes no part.
+/// Byte offsets of the lanes of a row in their home; the home's first byte where a lane takes no part.
 pub(super) type Offsets = [u32; LANES];
+
+/// Lanes that are looked at together: rows of the usual square tiles.
+const HALF: usize = LANES / 2;
+
+/// How half of the lanes of a row lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// All at one place.
+    One,
+    /// Each a word behind the last.
+    Ascending,
+    /// In any other way.
+    Scattered,
+}
+
+/// Subtracts a home's address from a row of addresses.
+struct Distances<'a> {
+    regs: &'a Regs,
+    address: Address,
+    active: u32,
+    base: u64,
+    /// The largest distance that is inside, below 2³¹.
+    last: u32,
+    /// Bits that are not set in an aligned distance.
+    align: u32,
+}
+
+/// Distances from the home's first byte, whether all are aligned and inside, and how each half lies.
+struct Spread {
+    row: Offsets,
+    good: bool,
+    orders: [Order; 2],
+}
+
+/// Distances of 16 words in order, twice.
+static STEPS: [u32; LANES] = {
+    let mut steps = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        steps[lane] = 4 * (lane % HALF) as u32;
+        lane += 1;
+    }
+    steps
+};
+
+impl pulp::WithSimd for Distances<'_> {
+    type Output = Spread;
+
+    // Sums over lanes are written with vectors, because the compiler unrolls a loop of 32 before it thinks of them.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)]
+    fn with_simd<S: pulp::Simd>(self, simd: S) -> Spread {
+        let Self { regs, address, active, base, last, align } = self;
+        let all = active == u32::MAX;
+        let mut row = [0; LANES];
+        let mut beyond = [0; LANES];
+        if address.base.class == Class::Long {
+            let from = &regs.r64[address.base.index as usize];
+            let distance = base.wrapping_sub(address.offset as u64);
+            for lane in 0..LANES {
+                let at = from[lane].wrapping_sub(distance);
+                row[lane] = at as u32;
+                beyond[lane] = (at >> 32) as u32;
+            }
+        } else {
+            let from = &regs.r32[address.base.index as usize];
+            let distance = (base as u32).wrapping_sub(address.offset as u32);
+            for lane in 0..LANES {
+                row[lane] = from[lane].wrapping_sub(distance);
+            }
+        }
+        if !all {
+            for lane in 0..LANES {
+                let taken = if active >> lane & 1 != 0 { u32::MAX } else { 0 };
+                row[lane] &= taken;
+                beyond[lane] &= taken;
+            }
+        }
+        let zero = simd.splat_u32s(0);
+        let none = |v: S::u32s| simd.first_true_m32s(simd.not_m32s(simd.equal_u32s(v, zero))) >= S::U32_LANES;
+        // A distance of 2³¹ or more has its upper bit set, one between the last and that leaves it set in the difference.
+        let (last, sign, align) = (simd.splat_u32s(last), simd.splat_u32s(1 << 31), simd.splat_u32s(align));
+        let (vectors, _) = S::as_simd_u32s(&row);
+        let (upper, _) = S::as_simd_u32s(&beyond);
+        let (steps, _) = S::as_simd_u32s(&STEPS);
+        let mut bad = zero;
+        for (&at, &upper) in vectors.iter().zip(upper) {
+            let over = simd.and_u32s(simd.or_u32s(at, simd.sub_u32s(last, at)), sign);
+            bad = simd.or_u32s(bad, simd.or_u32s(upper, simd.or_u32s(over, simd.and_u32s(at, align))));
+        }
+        let mut orders = [Order::Scattered; 2];
+        if all {
+            let half = vectors.len() / 2;
+            for (at, order) in orders.iter_mut().enumerate() {
+                let first = simd.splat_u32s(row[at * HALF]);
+                let (mut different, mut apart) = (zero, zero);
+                for (&at, &step) in vectors[at * half..][..half].iter().zip(&steps[at * half..][..half]) {
+                    different = simd.or_u32s(different, simd.xor_u32s(at, first));
+                    apart = simd.or_u32s(apart, simd.xor_u32s(at, simd.add_u32s(first, step)));
+                }
+                if none(different) {
+                    *order = Order::One;
+                } else if none(apart) {
+                    *order = Order::Ascending;
+                }
+            }
+        }
+        Spread { row, good: none(bad), orders }
+    }
+}
 
 /// Looks at all addresses of an access at once: its home and offsets, if all lanes lie inside one buffer or shared variable and
 /// are aligned. `None` says nothing but that each lane must be looked at by itself.
 #[inline(always)]
-fn home<'m>(run: &Run<'m>, access: &Access, at: &[u64; LANES], active: u32) -> Option<(Home<'m>, Offsets)> {
-    let first = *at.get(active.trailing_zeros() as usize)?;
+fn home<'m>(run: &Run<'m>, access: &Access, regs: &Regs, active: u32) -> Option<(Home<'m>, Offsets, [Order; 2])> {
+    let lane = active.trailing_zeros() as usize;
     let bytes = access.size * access.count;
-    let buffer = |address: u64| {
-        let (slot, _) = Memory::locate(address)?;
-        let allocation = run.memory.get(slot)?;
-        Some((Home::Global(slot, allocation), Memory::address(slot), allocation.bytes as u64, 0))
+    let long = access.address.base.class == Class::Long;
+    let index = access.address.base.index as usize;
+    let first = if long {
+        regs.r64[index].get(lane)?.wrapping_add_signed(access.address.offset)
+    } else {
+        u64::from(regs.r32[index].get(lane)?.wrapping_add(access.address.offset as u32))
     };
     let variable = |window: u64| {
         let address = first.checked_sub(window)?;
-        let found = run.program.shared.iter().find(|v| {
-            let size = if v.dynamic { run.dynamic_shared } else { v.bytes };
-            address.wrapping_sub(u64::from(v.offset)) < u64::from(size)
-        })?;
-        let size = if found.dynamic { run.dynamic_shared } else { found.bytes };
-        Some((Home::Shared, window + u64::from(found.offset), u64::from(size), found.offset))
+        let size = |dynamic: bool, bytes: u32| u64::from(if dynamic { run.dynamic_shared } else { bytes });
+        let mut variables = run.program.shared.iter();
+        let found =
+            variables.find(|v| address.wrapping_sub(u64::from(v.offset)) < size(v.dynamic, v.bytes))?;
+        Some((Home::Shared, window + u64::from(found.offset), size(found.dynamic, found.bytes), found.offset))
     };
     let (home, base, size, shift) = match access.space {
         Space::Shared => variable(0)?,
-        Space::Generic if (SHARED_WINDOW..SHARED_WINDOW + WINDOW).contains(&first) => variable(SHARED_WINDOW)?,
-        Space::Global | Space::Const | Space::Generic => buffer(first)?,
-        Space::Local | Space::Param => return None,
+        Space::Generic if long && (SHARED_WINDOW..SHARED_WINDOW + WINDOW).contains(&first) => variable(SHARED_WINDOW)?,
+        Space::Global | Space::Const | Space::Generic if long => {
+            let (slot, _) = Memory::locate(first)?;
+            let allocation = run.memory.get(slot)?;
+            (Home::Global(slot, allocation), Memory::address(slot), allocation.bytes as u64, 0)
+        }
+        _ => return None,
     };
-    let last = u32::try_from(size).ok()?.checked_sub(bytes)?;
-    let (mut offsets, mut far, mut most, mut low) = ([0; LANES], 0, 0, 0);
-    for (lane, (to, &address)) in offsets.iter_mut().zip(at).enumerate() {
-        let distance = if active >> lane & 1 != 0 { address.wrapping_sub(base) } else { 0 };
-        far |= (distance >> 32) as u32;
-        most = most.max(distance as u32);
-        low |= distance as u32 + shift;
-        *to = distance as u32 + shift;
+    // Shared memory ends far below where 32-bit addresses wrap around, so that nothing below the base passes for inside.
+    let last = i32::try_from(size).ok()?.cast_unsigned().checked_sub(bytes)?;
+    let align = bytes - 1;
+    if shift & align != 0 {
+        return None;
     }
-    let inside = far == 0 && most <= last && low & (bytes - 1) == 0;
-    inside.then_some((home, offsets))
-}
-
-/// Whether lane `i` is at word `first + i`, all lanes taking part.
-#[inline(always)]
-fn in_order(offsets: &Offsets, active: u32) -> bool {
-    let mut apart = u32::from(active != u32::MAX);
-    for (lane, &offset) in offsets.iter().enumerate() {
-        apart |= offset ^ offsets[0].wrapping_add(4 * lane as u32);
+    let spread = ARCH.dispatch(Distances { regs, address: access.address, active, base, last, align });
+    if !spread.good {
+        return None;
     }
-    apart == 0
+    let mut offsets = spread.row;
+    if shift != 0 {
+        for offset in &mut offsets {
+            *offset += shift;
+        }
+    }
+    Some((home, offsets, spread.orders))
 }
 
 /// The 4-byte elements of a row.
 #[inline(always)]
-fn words(offsets: &Offsets, shift: u32, word: impl Fn(usize) -> u32) -> [u32; LANES] {
+#[allow(clippy::needless_range_loop)]
+fn words<W>(offsets: &Offsets, shift: u32, orders: [Order; 2], memory: &[W], value: impl Fn(&W) -> u32) -> [u32; LANES] {
+    let word = |offset: u32| memory.get((offset + shift) as usize / 4).map_or(0, &value);
     let mut row = [0; LANES];
-    for (to, &offset) in row.iter_mut().zip(offsets) {
-        *to = word((offset + shift) as usize / 4);
+    for (half, order) in orders.into_iter().enumerate() {
+        let from = half * HALF;
+        let first = (offsets[from] + shift) as usize / 4;
+        let run = memory.get(first..).and_then(<[W]>::first_chunk::<HALF>);
+        match (order, run) {
+            (Order::One, _) => {
+                let one = word(offsets[from]);
+                for lane in from..from + HALF {
+                    row[lane] = one;
+                }
+            }
+            (Order::Ascending, Some(run)) => {
+                for lane in 0..HALF {
+                    row[from + lane] = value(&run[lane]);
+                }
+            }
+            _ => {
+                for lane in from..from + HALF {
+                    row[lane] = word(offsets[lane]);
+                }
+            }
+        }
     }
     row
-}
-
-/// Puts a row of loaded elements into a register.
-#[inline(always)]
-fn put_row(regs: &mut Regs, slot: Slot, active: u32, access: &Access, value: impl Fn(usize) -> u64) {
-    for lane in lanes(active) {
-        put(regs, slot, lane, extended(value(lane), access.size, access.extend, access.bits));
-    }
 }
 
 impl BlockState {
@@ -171,6 +297,7 @@ impl BlockState {
         Site { place, warp: warp.index, who: self.who(run, warp.epoch), local_top }
     }
 
+    #[inline(never)]
     pub(super) fn load(
         &mut self,
         run: &Run<'_>,
@@ -181,47 +308,36 @@ impl BlockState {
         active: u32,
     ) {
         let site = self.site(warp, frame, place, run);
-        let at = addresses(&warp.frames[frame as usize].regs, access.address);
-        if let Some((home, offsets)) = home(run, access, &at, active) {
+        let regs = &mut warp.frames[frame as usize].regs;
+        if let Some((home, offsets, orders)) = home(run, access, regs, active) {
             if run.options.checks {
                 self.note_row_read(run, site, home, &offsets, access, active);
             }
-            let regs = &mut warp.frames[frame as usize].regs;
+            let shared = &self.shared[..];
             for element in 0..access.count {
                 let (slot, shift) = (access.registers[element as usize], element * access.size);
-                match home {
-                    Home::Global(_, buffer) if access.size == 4 && slot.class == Class::Word => {
-                        let from = buffer.words.get(offsets[0] as usize / 4..).filter(|_| access.count == 1);
-                        let row = match from {
-                            Some(from) if in_order(&offsets, active) => {
-                                let mut row = [0; LANES];
-                                for (to, word) in row.iter_mut().zip(from) {
-                                    *to = word.load(Relaxed);
-                                }
-                                row
-                            }
-                            _ => words(&offsets, shift, |i| buffer.words.get(i).map_or(0, |w| w.load(Relaxed))),
-                        };
-                        Lane::store(regs, slot.index, active, row);
-                    }
-                    Home::Shared if access.size == 4 && slot.class == Class::Word => {
-                        let shared = &self.shared[..];
-                        let row = words(&offsets, shift, |i| shared.get(i).copied().unwrap_or(0));
-                        Lane::store(regs, slot.index, active, row);
-                    }
-                    Home::Global(_, buffer) => {
-                        let value = |lane: usize| buffer.read((offsets[lane] + shift) as usize, access.size);
-                        put_row(regs, slot, active, access, value);
-                    }
-                    Home::Shared => {
-                        let shared = &self.shared[..];
-                        let value = |lane: usize| slice_read(|i| shared[i], (offsets[lane] + shift) as usize, access.size);
-                        put_row(regs, slot, active, access, value);
-                    }
+                if access.size == 4 && slot.class == Class::Word {
+                    let row = match home {
+                        Home::Global(_, buffer) => {
+                            words(&offsets, shift, orders, &buffer.words, |word| word.load(Relaxed))
+                        }
+                        Home::Shared => words(&offsets, shift, orders, shared, |&word| word),
+                    };
+                    Lane::store(regs, slot.index, active, row);
+                    continue;
+                }
+                for lane in lanes(active) {
+                    let at = (offsets[lane] + shift) as usize;
+                    let value = match home {
+                        Home::Global(_, buffer) => buffer.read(at, access.size),
+                        Home::Shared => slice_read(|i| shared[i], at, access.size),
+                    };
+                    put(regs, slot, lane, extended(value, access.size, access.extend, access.bits));
                 }
             }
             return;
         }
+        let at = addresses(regs, access.address);
         for lane in lanes(active) {
             let target = self.resolve(run, site, lane, access.space, at[lane], access.size * access.count, false);
             for element in 0..access.count {
@@ -232,6 +348,7 @@ impl BlockState {
         }
     }
 
+    #[inline(never)]
     pub(super) fn store(
         &mut self,
         run: &Run<'_>,
@@ -242,10 +359,9 @@ impl BlockState {
         active: u32,
     ) {
         let site = self.site(warp, frame, place, run);
-        let at = addresses(&warp.frames[frame as usize].regs, access.address);
-        let home = home(run, access, &at, active);
+        let home = home(run, access, &warp.frames[frame as usize].regs, active);
         let slot = access.registers[0];
-        if let Some((home, offsets)) = home
+        if let Some((home, offsets, _)) = home
             && !run.options.checks
             && access.size == 4
             && access.count == 1
@@ -270,10 +386,11 @@ impl BlockState {
             }
             return;
         }
+        let at = if home.is_some() { [0; LANES] } else { addresses(&warp.frames[frame as usize].regs, access.address) };
         for lane in lanes(active) {
             let target = match home {
-                Some((Home::Global(buffer, _), offsets)) => Target::Global(buffer, offsets[lane] as usize),
-                Some((Home::Shared, offsets)) => Target::Shared(offsets[lane] as usize),
+                Some((Home::Global(buffer, _), offsets, _)) => Target::Global(buffer, offsets[lane] as usize),
+                Some((Home::Shared, offsets, _)) => Target::Shared(offsets[lane] as usize),
                 None => self.resolve(run, site, lane, access.space, at[lane], access.size * access.count, true),
             };
             for element in 0..access.count {

@@ -125,7 +125,7 @@ impl Warp {
         frame.params_set.clear();
         frame.params_set.resize(code.param_rows as usize, 0);
         fill(&mut frame.regs, code, run, same);
-        frame.specials(code, run, self.index, ctaid);
+        frame.specials(code, run, self.index, ctaid, same);
         let top = local_base + code.local_bytes;
         let rows = top.div_ceil(4) as usize;
         if self.local.words.len() < rows {
@@ -203,34 +203,40 @@ impl Frame {
         }
     }
 
-    /// Fills the slots of special registers and of local addresses.
-    fn specials(&mut self, code: &Code, run: &Run<'_>, warp: u32, ctaid: [u32; 3]) {
+    /// Fills the slots of special registers and of local addresses; `same` when the frame held this function before, of which a
+    /// warp's frame keeps all but the block's place in the grid.
+    fn specials(&mut self, code: &Code, run: &Run<'_>, warp: u32, ctaid: [u32; 3], same: bool) {
         let [nx, ny, _] = run.geometry.block;
         for &(slot, special) in &code.specials {
-            let row: [u32; LANES] = std::array::from_fn(|lane| {
-                let thread = warp * 32 + lane as u32;
-                let lane = lane as u32;
-                match special {
-                    Special::Tid(0) => thread % nx,
-                    Special::Tid(1) => thread / nx % ny,
-                    Special::Tid(_) => thread / nx / ny,
-                    Special::Ntid(axis) => run.geometry.block[axis],
-                    Special::Ctaid(axis) => ctaid[axis],
-                    Special::Nctaid(axis) => run.geometry.grid[axis],
-                    Special::LaneId => lane,
-                    Special::WarpId => warp,
-                    Special::NWarpId => 32,
-                    Special::LaneMaskEq => 1 << lane,
-                    Special::LaneMaskLt => (1 << lane) - 1,
-                    Special::LaneMaskLe => u32::MAX >> (31 - lane),
-                    Special::LaneMaskGt => !(u32::MAX >> (31 - lane)),
-                    Special::LaneMaskGe => !((1 << lane) - 1),
-                    Special::Arbitrary => 0,
-                    Special::NSmId => 1,
-                    Special::DynamicSharedSize => run.dynamic_shared,
-                    Special::TotalSharedSize => run.program.shared_bytes + run.dynamic_shared,
-                }
-            });
+            if same && !matches!(special, Special::Ctaid(_)) {
+                continue;
+            }
+            let each = |of: fn(u32) -> u32| std::array::from_fn(|lane| of(lane as u32));
+            let row: [u32; LANES] = match special {
+                Special::Tid(axis) => std::array::from_fn(|lane| {
+                    let thread = warp * 32 + lane as u32;
+                    match axis {
+                        0 => thread % nx,
+                        1 => thread / nx % ny,
+                        _ => thread / nx / ny,
+                    }
+                }),
+                Special::Ntid(axis) => [run.geometry.block[axis]; LANES],
+                Special::Ctaid(axis) => [ctaid[axis]; LANES],
+                Special::Nctaid(axis) => [run.geometry.grid[axis]; LANES],
+                Special::LaneId => each(|lane| lane),
+                Special::WarpId => [warp; LANES],
+                Special::NWarpId => [32; LANES],
+                Special::LaneMaskEq => each(|lane| 1 << lane),
+                Special::LaneMaskLt => each(|lane| (1 << lane) - 1),
+                Special::LaneMaskLe => each(|lane| u32::MAX >> (31 - lane)),
+                Special::LaneMaskGt => each(|lane| !(u32::MAX >> (31 - lane))),
+                Special::LaneMaskGe => each(|lane| !((1 << lane) - 1)),
+                Special::Arbitrary => [0; LANES],
+                Special::NSmId => [1; LANES],
+                Special::DynamicSharedSize => [run.dynamic_shared; LANES],
+                Special::TotalSharedSize => [run.program.shared_bytes + run.dynamic_shared; LANES],
+            };
             self.put(slot, row);
         }
         for &(slot, distance) in &code.locals {
