@@ -5,8 +5,8 @@ use super::exec::lanes;
 use super::grid::Run;
 use super::regs::{LANES, Lane, Regs};
 use super::warp::Warp;
-use crate::vm::checks::FindingKind;
 use crate::vm::ARCH;
+use crate::vm::checks::FindingKind;
 use crate::vm::decode::code::{Access, Address, Class, Extend, Slot};
 use crate::vm::memory::{Allocation, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::vm::ptx::Space;
@@ -225,8 +225,7 @@ fn home<'m>(run: &Run<'m>, access: &Access, regs: &Regs, active: u32) -> Option<
         let address = first.checked_sub(window)?;
         let size = |dynamic: bool, bytes: u32| u64::from(if dynamic { run.dynamic_shared } else { bytes });
         let mut variables = run.program.shared.iter();
-        let found =
-            variables.find(|v| address.wrapping_sub(u64::from(v.offset)) < size(v.dynamic, v.bytes))?;
+        let found = variables.find(|v| address.wrapping_sub(u64::from(v.offset)) < size(v.dynamic, v.bytes))?;
         Some((Home::Shared, window + u64::from(found.offset), size(found.dynamic, found.bytes), found.offset))
     };
     let (home, base, size, shift) = match access.space {
@@ -261,7 +260,13 @@ fn home<'m>(run: &Run<'m>, access: &Access, regs: &Regs, active: u32) -> Option<
 /// The 4-byte elements of a row.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)]
-fn words<W>(offsets: &Offsets, shift: u32, orders: [Order; 2], memory: &[W], value: impl Fn(&W) -> u32) -> [u32; LANES] {
+fn words<W>(
+    offsets: &Offsets,
+    shift: u32,
+    orders: [Order; 2],
+    memory: &[W],
+    value: impl Fn(&W) -> u32,
+) -> [u32; LANES] {
     let word = |offset: u32| memory.get((offset + shift) as usize / 4).map_or(0, &value);
     let mut row = [0; LANES];
     for (half, order) in orders.into_iter().enumerate() {

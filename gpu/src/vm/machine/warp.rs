@@ -67,6 +67,8 @@ pub(crate) struct Warp {
     pub(crate) exited: u32,
     pub(crate) frames: Vec<Frame>,
     pub(crate) free_frames: Vec<u32>,
+    /// Bytes of all frames, those to be used again included.
+    pub(crate) frame_bytes: usize,
     pub(crate) paths: Vec<Path>,
     pub(crate) local: Local,
     /// Warp barriers passed.
@@ -116,12 +118,17 @@ impl Warp {
         let code = &run.program.functions[function as usize];
         let frame = &mut self.frames[at as usize];
         let same = frame.function == function;
+        if !same {
+            let held = run.program.functions.get(frame.function as usize).map_or(0, frame_bytes);
+            self.frame_bytes = (self.frame_bytes - held) + frame_bytes(code);
+        }
         frame.function = function;
         frame.parent = parent;
         frame.return_pc = return_pc;
         frame.lanes = lanes;
         frame.local_base = local_base;
         frame.params.resize(code.param_rows as usize, [0; LANES]);
+        frame.params.shrink_to(4 * code.param_rows as usize + 256);
         frame.params_set.clear();
         frame.params_set.resize(code.param_rows as usize, 0);
         fill(&mut frame.regs, code, run, same);
@@ -156,6 +163,12 @@ impl Warp {
     }
 }
 
+/// Bytes that a frame of a function takes.
+fn frame_bytes(code: &Code) -> usize {
+    let words = code.words as usize + 2 * code.longs as usize + code.param_rows as usize;
+    words * size_of::<[u32; LANES]>()
+}
+
 /// Sizes the register files and fills constants; `same` when the frame held this function before.
 fn fill(regs: &mut Regs, code: &Code, run: &Run<'_>, same: bool) {
     regs.carry = 0;
@@ -163,8 +176,11 @@ fn fill(regs: &mut Regs, code: &Code, run: &Run<'_>, same: bool) {
     if !same {
         regs.r32.clear();
         regs.r32.resize(code.words as usize, [0; LANES]);
+        // What a far larger function held here before is given back.
+        regs.r32.shrink_to(4 * code.words as usize + 256);
         regs.r64.clear();
         regs.r64.resize(code.longs as usize, [0; LANES]);
+        regs.r64.shrink_to(4 * code.longs as usize + 256);
         regs.pred.clear();
         regs.pred.resize(code.preds as usize, 0);
         for &(slot, value) in &code.const_words {
