@@ -53,11 +53,8 @@ fn scopes_in_scopes() {
         |open: &str, inside: &str, count: usize| body(&format!("{}{inside}{}", open.repeat(count), "}".repeat(count)));
     load("scopes", &deep("{", &"mov.u32 %r1, 1; bra L; L:\n".replace('L', "M"), 50_000)).unwrap();
     load("names in scopes", &deep("{", &"mov.u32 %r1, %r2;\n".repeat(COUNT), 50_000)).unwrap();
-    load(
-        "labels from scopes",
-        &format!("{}", deep("{", &"@%p1 bra END;\n".repeat(COUNT), 50_000)).replace("ret;", "END: ret;"),
-    )
-    .unwrap();
+    load("labels from scopes", &deep("{", &"@%p1 bra END;\n".repeat(COUNT), 50_000).replace("ret;", "END: ret;"))
+        .unwrap();
     refused("too many scopes", &deep("{", "", 1_000_000), "nested too deep");
     refused("registers in scopes", &deep("{ .reg .b32 %x;", "mov.u32 %x, 1;", COUNT), "nested too deep");
     refused("labels in scopes", &deep("{ L:", "bra L;", COUNT), "nested too deep");
@@ -94,7 +91,7 @@ fn recursion_with_large_frames_ends() {
     let module = machine.load("text", &text).unwrap();
     match machine.launch(module, "k", Geometry { grid: [1; 3], block: [1; 3] }, 0, &[]) {
         Err(LaunchError::Findings(findings)) => {
-            assert!(findings[0].to_string().contains("calls are"), "{}", findings[0])
+            assert!(findings[0].to_string().contains("calls are"), "{}", findings[0]);
         }
         other => panic!("{other:?}"),
     }

@@ -124,7 +124,9 @@ impl Machine {
             let slot =
                 self.memory.alloc(format!("variable {}", global.name), global.bytes as usize, self.options.checks);
             let Some(slot) = slot else {
-                slots.into_iter().for_each(|slot| self.memory.free(slot));
+                for slot in slots {
+                    self.memory.free(slot);
+                }
                 return Err(TextError::new(1, format!("no memory for variable `{}`", global.name)));
             };
             slots.push(slot);

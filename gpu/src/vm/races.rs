@@ -75,7 +75,7 @@ pub(crate) enum Conflict {
 /// Whether `new` conflicts with the earlier access `old`.
 #[inline(always)]
 pub(crate) fn conflict(old: u64, new: u64) -> Option<Conflict> {
-    if old >> LAUNCH != new >> LAUNCH { None } else { conflict_in_launch(old, new) }
+    if old >> LAUNCH == new >> LAUNCH { conflict_in_launch(old, new) } else { None }
 }
 
 fn conflict_in_launch(old: u64, new: u64) -> Option<Conflict> {
