@@ -126,6 +126,13 @@ impl Allocation {
         }
     }
 
+    /// Notes that every byte holds something.
+    pub(crate) fn mark_all_set(&self) {
+        for word in &self.set {
+            word.store(u32::MAX, Relaxed);
+        }
+    }
+
     /// An aligned element of up to 8 bytes; the caller has checked bounds.
     #[inline(always)]
     pub(crate) fn read(&self, at: usize, bytes: u32) -> u64 {

@@ -43,8 +43,11 @@ use coverage::Counters;
 use decode::code::Program;
 use machine::grid::Run;
 use memory::Memory;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
+
+/// The widest vectors that this processor has; fused multiply-add needs them to be fast.
+static ARCH: LazyLock<pulp::Arch> = LazyLock::new(pulp::Arch::new);
 
 /// A PTX text loaded into a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,12 +125,16 @@ impl Machine {
         for global in &program.globals {
             let slot =
                 self.memory.alloc(format!("variable {}", global.name), global.bytes as usize, self.options.checks);
-            let slot = slot.ok_or_else(|| TextError::new(1, format!("no memory for variable `{}`", global.name)))?;
+            let Some(slot) = slot else {
+                for slot in slots {
+                    self.memory.free(slot);
+                }
+                return Err(TextError::new(1, format!("no memory for variable `{}`", global.name)));
+            };
             slots.push(slot);
         }
         for (global, &slot) in program.globals.iter().zip(&slots) {
             let mut bytes = global.init.clone();
-            bytes.resize(global.bytes as usize, 0);
             for &(at, of, distance) in &global.pointers {
                 let address = Memory::address(slots[of as usize]).wrapping_add_signed(distance);
                 if let Some(place) = bytes.get_mut(at..at + 8) {
@@ -135,9 +142,11 @@ impl Machine {
                 }
             }
             if let Some(allocation) = self.memory.get_mut(slot) {
+                // The rest is zero.
                 allocation.upload(0, &bytes);
+                allocation.mark_all_set();
                 if global.constant {
-                    allocation.protected.push((0, bytes.len()));
+                    allocation.protected.push((0, allocation.bytes));
                 }
             }
         }

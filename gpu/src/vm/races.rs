@@ -51,6 +51,12 @@ impl Who {
     pub(crate) const fn stamp(self, thread: u32, bytes: u64, atomic: bool) -> u64 {
         self.bits | (thread as u64) << THREAD | if atomic { ATOMIC } else { 0 } | bytes
     }
+
+    /// What a lane adds to the stamp of its warp's first thread.
+    #[inline(always)]
+    pub(crate) const fn lane(lane: usize) -> u64 {
+        (lane as u64) << THREAD
+    }
 }
 
 const fn thread(stamp: u64) -> u64 {
@@ -69,7 +75,11 @@ pub(crate) enum Conflict {
 /// Whether `new` conflicts with the earlier access `old`.
 #[inline(always)]
 pub(crate) fn conflict(old: u64, new: u64) -> Option<Conflict> {
-    if old >> LAUNCH != new >> LAUNCH || old & new & ATOMIC != 0 || old & new & BYTES == 0 || old == new {
+    if old >> LAUNCH == new >> LAUNCH { conflict_in_launch(old, new) } else { None }
+}
+
+fn conflict_in_launch(old: u64, new: u64) -> Option<Conflict> {
+    if old & new & ATOMIC != 0 || old & new & BYTES == 0 || old == new {
         return None;
     }
     if (old ^ new) >> BLOCK & 0xFF_FFFF != 0 {
@@ -91,7 +101,6 @@ pub(crate) fn conflict(old: u64, new: u64) -> Option<Conflict> {
 }
 
 /// The stamp that stands for the earlier reads `old` and the new one.
-#[inline(always)]
 pub(crate) fn joined(old: u64, new: u64) -> u64 {
     if old >> LAUNCH != new >> LAUNCH {
         return new;
@@ -118,6 +127,13 @@ pub(crate) fn joined(old: u64, new: u64) -> u64 {
     if (old ^ new) >> WARP & 0x3F != 0 { new } else { base & !(0x7FF << THREAD) | (MANY_LANES + (is >> 5)) << THREAD }
 }
 
+/// Whether reads that are noted already stand for this one too: the same thread in a loop, or threads of several warps. A short
+/// way to what [`joined`] would find.
+#[inline(always)]
+const fn known(old: u64, new: u64) -> bool {
+    old == new || old == new | MANY << THREAD
+}
+
 impl Cells {
     pub(crate) fn new(words: usize) -> Self {
         Self { cells: (0..words).map(|_| (AtomicU64::new(0), AtomicU64::new(0))).collect() }
@@ -128,9 +144,11 @@ impl Cells {
     pub(crate) fn read(&self, word: usize, stamp: u64) -> Option<Conflict> {
         let (written, read) = self.cells.get(word)?;
         let old = read.load(Relaxed);
-        let new = joined(old, stamp);
-        if old != new {
-            read.store(new, Relaxed);
+        if !known(old, stamp) {
+            let new = joined(old, stamp);
+            if old != new {
+                read.store(new, Relaxed);
+            }
         }
         conflict(written.load(Relaxed), stamp)
     }
@@ -155,7 +173,9 @@ impl SharedCells {
     pub(crate) fn read(&mut self, word: usize, stamp: u64) -> Option<Conflict> {
         let (written, read) = self.cells.get_mut(word)?;
         // Other blocks' stamps are left over: each block has a shared memory of its own.
-        *read = if (*read ^ stamp) >> BLOCK == 0 { joined(*read, stamp) } else { stamp };
+        if !known(*read, stamp) {
+            *read = if (*read ^ stamp) >> BLOCK == 0 { joined(*read, stamp) } else { stamp };
+        }
         if (*written ^ stamp) >> BLOCK == 0 { conflict(*written, stamp) } else { None }
     }
 

@@ -5,17 +5,29 @@ use super::{Decoded, Decoder};
 use crate::vm::ptx::{Operand, TextError, Type};
 use std::collections::HashSet;
 
+/// Limit on targets of all indexed branches of a function; many branches may share one long list.
+const MAX_TARGETS: usize = 1 << 16;
+
 impl Decoder<'_> {
     /// The instruction index that a label stands for, seen from a scope.
-    fn label(&self, name: &str, mut scope: u32) -> Option<u32> {
-        loop {
+    fn label(&self, name: &str, scope: u32) -> Option<u32> {
+        let mut next = self.labelled.get(scope as usize).copied().flatten();
+        while let Some(scope) = next {
             if let Some(&target) = self.function.labels.get(&(name.to_owned(), scope)) {
                 return Some(target);
             }
-            if scope == 0 {
-                return None;
-            }
-            scope = self.function.scopes[scope as usize];
+            let parent = self.function.scopes[scope as usize];
+            next = if scope == 0 { None } else { self.labelled[parent as usize] };
+        }
+        None
+    }
+
+    /// Finds the scopes that labels are looked up in; a scope comes after the one around it.
+    pub(super) fn scopes_with_labels(&mut self) {
+        let own: HashSet<u32> = self.function.labels.keys().map(|(_, scope)| *scope).collect();
+        for (scope, &parent) in self.function.scopes.iter().enumerate() {
+            let outer = self.labelled.get(parent as usize).copied().flatten();
+            self.labelled.push(if own.contains(&(scope as u32)) { Some(scope as u32) } else { outer });
         }
     }
 
@@ -23,6 +35,7 @@ impl Decoder<'_> {
     pub(super) fn leaders(&self) -> Decoded<HashSet<u32>> {
         // Only labels that something branches to: debug information puts one before nearly every instruction.
         let mut leaders = HashSet::from([0]);
+        let mut indexed = 0;
         for (at, instruction) in self.function.body.iter().enumerate() {
             let base = instruction.opcode.split('.').next().unwrap_or("");
             if matches!(base, "bra" | "brx" | "call" | "ret" | "exit" | "trap") {
@@ -30,7 +43,13 @@ impl Decoder<'_> {
             }
             let lists = (base == "brx").then(|| instruction.operands.get(1)).flatten();
             if let Some(Operand::Name(list, _)) = lists {
-                let names = self.function.branch_targets.get(list).into_iter().flatten();
+                let names = self.function.branch_targets.get(list).map_or(&[][..], Vec::as_slice);
+                indexed += names.len();
+                if indexed > MAX_TARGETS {
+                    let message = format!("the branch tables of `{}` have too many entries", self.function.name);
+                    return Err(TextError::new(instruction.line, message));
+                }
+                let names = names.iter();
                 leaders.extend(names.filter_map(|name| self.label(name, instruction.scope)));
             }
             if base == "bra"
@@ -115,7 +134,7 @@ impl Decoder<'_> {
         if operands.next().is_some() {
             return Err(self.unsupported("indirect calls are not supported"));
         }
-        let Some(index) = self.module.functions.iter().position(|f| f.name == *name) else {
+        let Some(&index) = self.symbols.functions.get(name) else {
             return Err(self.unsupported(&format!("function `{name}` is not declared")));
         };
         let callee = &self.module.functions[index];
@@ -131,21 +150,20 @@ impl Decoder<'_> {
         for variable in callee.returns.iter().chain(&callee.params) {
             offset = offset.next_multiple_of(u64::from(variable.align).max(4));
             places.push(((offset / 4) as u32, variable.bytes.div_ceil(4) as u32));
-            offset += variable.bytes;
+            offset = offset.saturating_add(variable.bytes);
         }
         let mut copies = Vec::new();
         for (operand, (row, rows)) in results.iter().chain(arguments).zip(places) {
             let Operand::Name(name, 0) = operand else {
                 return Err(self.unsupported("an argument is not a parameter variable"));
             };
-            let Some(&at) = self.params.get(name) else {
+            let Some(param) = self.params.get(name) else {
                 return Err(self.unsupported(&format!("`{name}` is not a parameter variable")));
             };
-            let size = self.function.variables.iter().find(|v| v.name == *name).map_or(0, |v| v.bytes);
-            if size.div_ceil(4) < u64::from(rows) {
+            if !param.own || param.bytes.div_ceil(4) < u64::from(rows) {
                 return Err(self.unsupported(&format!("`{name}` is smaller than the parameter it stands for")));
             }
-            copies.push((at / 4, row, rows));
+            copies.push((param.at / 4, row, rows));
         }
         let arguments = copies.split_off(results.len());
         self.push(Kind::Call(Box::new(Call { function: index as u32, arguments, results: copies })));

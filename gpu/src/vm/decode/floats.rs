@@ -4,16 +4,13 @@
 //! [`crate::vm::arith`].
 
 use super::{Decoded, Decoder};
+use crate::vm::ARCH;
 use crate::vm::arith::approx::Approx;
 use crate::vm::arith::compare::{self, Extreme};
 use crate::vm::arith::soft::{BF16, F16, F32, F64, Format};
 use crate::vm::arith::{Approximation, Mode, Rounding, approx, double, float, half};
 use crate::vm::machine::regs::{Args, Lane, Mods, Regs, RowFn, row};
 use crate::vm::ptx::Type;
-use std::sync::LazyLock;
-
-/// The widest vectors that this processor has; fused multiply-add needs them to be fast.
-static ARCH: LazyLock<pulp::Arch> = LazyLock::new(pulp::Arch::new);
 
 #[inline(always)]
 pub(super) const fn f(bits: u32) -> f32 {

@@ -6,8 +6,14 @@ use crate::vm::memory::{PARAM_WINDOW, SHARED_GAP};
 use crate::vm::ptx::{Module, Space, TextError, Variable};
 use std::collections::HashMap;
 
-/// Largest static shared memory of a module, and largest frame.
-const MAX_BYTES: u64 = 1 << 24;
+/// Largest static shared memory of a module.
+const MAX_SHARED: u64 = 1 << 24;
+/// Most bytes that all variables of a module in device memory may take.
+const MAX_GLOBAL: u64 = 1 << 28;
+/// Largest local memory of a function: a thread cannot have more.
+const MAX_LOCAL: u64 = 512 << 10;
+/// Largest area for parameters and call sequences of a function.
+const MAX_PARAMS: u64 = 256 << 10;
 
 /// What a name of module scope stands for.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +28,15 @@ pub(super) enum Symbol {
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     pub(super) names: HashMap<String, Symbol>,
+    /// Functions by name, as indices.
+    pub(super) functions: HashMap<String, usize>,
 }
 
 /// Places every global and shared variable of a module.
 pub(super) fn layout(module: &Module, program: &mut Program) -> Result<Symbols, TextError> {
-    let mut symbols = Symbols::default();
+    let functions = module.functions.iter().enumerate().map(|(at, f)| (f.name.clone(), at)).collect();
+    let mut symbols = Symbols { functions, ..Symbols::default() };
+    let mut global: u64 = 0;
     let mut pointers = Vec::new();
     let outer = module.variables.iter().map(|v| (None, v));
     let inner = module.functions.iter().flat_map(|f| f.variables.iter().map(move |v| (Some(f), v)));
@@ -37,6 +47,11 @@ pub(super) fn layout(module: &Module, program: &mut Program) -> Result<Symbols, 
         let key = function.map_or_else(|| variable.name.clone(), |f| format!("{}/{}", f.name, variable.name));
         match variable.space {
             Space::Global | Space::Const => {
+                global = global.saturating_add(variable.bytes);
+                if global > MAX_GLOBAL {
+                    let message = format!("variables up to `{}` take more than {MAX_GLOBAL} bytes", variable.name);
+                    return Err(TextError::new(line, message));
+                }
                 symbols.names.insert(key, Symbol::Global(program.globals.len() as u32));
                 pointers.push(variable);
                 program.globals.push(GlobalVariable {
@@ -62,10 +77,10 @@ pub(super) fn layout(module: &Module, program: &mut Program) -> Result<Symbols, 
             }
             _ => {}
         }
-        if offset > MAX_BYTES {
+        if offset > MAX_SHARED {
             return Err(TextError::new(
                 line,
-                format!("shared variables up to `{}` take more than {MAX_BYTES} bytes", variable.name),
+                format!("shared variables up to `{}` take more than {MAX_SHARED} bytes", variable.name),
             ));
         }
     }
@@ -99,6 +114,16 @@ pub(super) fn layout(module: &Module, program: &mut Program) -> Result<Symbols, 
     Ok(symbols)
 }
 
+/// A parameter, or a variable of a call sequence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Param {
+    /// Byte in the parameter area, or among an entry's parameters.
+    pub(super) at: u32,
+    pub(super) bytes: u64,
+    /// Whether the body declares it.
+    pub(super) own: bool,
+}
+
 impl Decoder<'_> {
     /// Places parameters, call-sequence variables and local variables of the function.
     pub(super) fn layout_params(&mut self) -> Decoded {
@@ -106,14 +131,16 @@ impl Decoder<'_> {
         let mut place = |variable: &Variable| {
             offset = offset.next_multiple_of(u64::from(variable.align).max(4));
             let at = offset;
-            offset += variable.bytes;
+            offset = offset.saturating_add(variable.bytes);
             at as u32
         };
+        let param =
+            |variable: &Variable, at: u32, own: bool| (variable.name.clone(), Param { at, bytes: variable.bytes, own });
         if self.function.entry {
             let mut end: u64 = 0;
             for variable in &self.function.params {
                 end = end.next_multiple_of(u64::from(variable.align));
-                self.params.insert(variable.name.clone(), end as u32);
+                self.params.extend([param(variable, end as u32, false)]);
                 self.code.entry_params.push(EntryParam { offset: end as u32, bytes: variable.bytes as u32 });
                 end += variable.bytes;
             }
@@ -127,12 +154,12 @@ impl Decoder<'_> {
         } else {
             for variable in &self.function.returns {
                 let at = place(variable);
-                self.params.insert(variable.name.clone(), at);
+                self.params.extend([param(variable, at, false)]);
                 self.code.result_rows.push((at / 4, variable.bytes.div_ceil(4) as u32));
             }
             for variable in &self.function.params {
                 let at = place(variable);
-                self.params.insert(variable.name.clone(), at);
+                self.params.extend([param(variable, at, false)]);
                 self.code.argument_rows.push((at / 4, variable.bytes.div_ceil(4) as u32));
             }
         }
@@ -141,7 +168,7 @@ impl Decoder<'_> {
             match variable.space {
                 Space::Param => {
                     let at = place(variable);
-                    self.params.insert(variable.name.clone(), at);
+                    self.params.extend([param(variable, at, true)]);
                 }
                 Space::Local => {
                     local = local.next_multiple_of(u64::from(variable.align).max(4));
@@ -151,7 +178,7 @@ impl Decoder<'_> {
                 _ => {}
             }
         }
-        if offset > MAX_BYTES || local > MAX_BYTES {
+        if offset > MAX_PARAMS || local > MAX_LOCAL {
             return Err(TextError::new(
                 self.function.line,
                 format!("the frame of `{}` is too large", self.function.name),

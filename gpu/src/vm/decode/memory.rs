@@ -160,13 +160,10 @@ impl Decoder<'_> {
             }
             return Err(self.unsupported("parameters of functions can be accessed by name only"));
         };
-        let Some(&place) = self.params.get(name) else {
+        let Some(&param) = self.params.get(name) else {
             return Err(self.unsupported(&format!("`{name}` is not a parameter")));
         };
-        let own = self.function.variables.iter().find(|v| v.name == *name);
-        let declared =
-            own.or_else(|| self.function.params.iter().chain(&self.function.returns).find(|v| v.name == *name));
-        let bytes = declared.map_or(0, |v| v.bytes);
+        let bytes = param.bytes;
         let within = offset.wrapping_add(*distance);
         let end = within.checked_add(i64::from(access.size * access.count)).unwrap_or(i64::MAX);
         if within < 0 || end as u64 > bytes || within % i64::from(access.size) != 0 {
@@ -174,9 +171,9 @@ impl Decoder<'_> {
                 "the access lies outside of parameter `{name}` of {bytes} bytes, or is misaligned"
             )));
         }
-        access.offset = place + within as u32;
+        access.offset = param.at + within as u32;
         let used = access.registers[..access.count as usize].to_vec();
-        let entry = self.function.entry && own.is_none();
+        let entry = self.function.entry && !param.own;
         if load {
             self.writes = used;
         } else {

@@ -22,6 +22,9 @@ use crate::vm::machine::regs::{Args, Mods, RowFn};
 use code::{Class, Code, Kind, NO_SLOT, Op, Program, Slot, Special};
 use std::collections::HashMap;
 
+/// Limit on registers and constants of one function, each of which is a row in every warp.
+const MAX_REGISTERS: u32 = 1 << 18;
+
 /// Parses and decodes a PTX text.
 pub(crate) fn load(text: &str) -> Result<Program, TextError> {
     decode(&ptx::parse(text)?)
@@ -59,8 +62,8 @@ pub(super) struct Decoder<'m> {
     word_consts: HashMap<u32, u32>,
     long_consts: HashMap<u64, u32>,
     special_slots: HashMap<(String, bool), Slot>,
-    /// Byte offset in the parameter area of each `.param` variable of the function.
-    params: HashMap<String, u32>,
+    /// Each `.param` variable of the function.
+    params: HashMap<String, layout::Param>,
     locals: HashMap<String, u32>,
     /// The instruction in hand.
     now: &'m Instruction,
@@ -71,6 +74,8 @@ pub(super) struct Decoder<'m> {
     writes: Vec<Slot>,
     /// Index of each instruction's first operation.
     starts: Vec<u32>,
+    /// The nearest scope from each outwards that has labels, if any.
+    labelled: Vec<Option<u32>>,
     /// Branches to be resolved: operation and target instruction.
     pending: Vec<(usize, Vec<u32>)>,
 }
@@ -126,8 +131,10 @@ impl<'m> Decoder<'m> {
             reads: Vec::new(),
             writes: Vec::new(),
             starts: Vec::new(),
+            labelled: Vec::new(),
             pending: Vec::new(),
         };
+        decoder.scopes_with_labels();
         decoder.layout_params()?;
         Ok(decoder)
     }
@@ -160,6 +167,10 @@ impl<'m> Decoder<'m> {
             }
         }
         let mut code = std::mem::take(&mut self.code);
+        if code.words.saturating_add(code.longs) > MAX_REGISTERS {
+            let message = format!("`{}` takes more than {MAX_REGISTERS} registers", self.function.name);
+            return Err(TextError::new(self.function.line, message));
+        }
         flow::blocks(&mut code);
         Ok(code)
     }

@@ -4,7 +4,7 @@ use super::code::{Address, Class, Slot, Special};
 use super::layout::Symbol;
 use super::{Decoded, Decoder, special};
 use crate::vm::machine::regs::{Mods, row};
-use crate::vm::memory::{PARAM_WINDOW, SHARED_WINDOW};
+use crate::vm::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::vm::ptx::{Operand, Space, Type};
 
 impl Decoder<'_> {
@@ -138,13 +138,18 @@ impl Decoder<'_> {
                 return Err(self.unsupported("the address lies outside of the frame"));
             };
             self.code.locals.push((slot, distance));
-            return Ok(slot);
+            if !generic || class != Class::Long {
+                return Ok(slot);
+            }
+            let address = self.scratch(Class::Long);
+            self.moves(row!(|a: u64| a.wrapping_add(LOCAL_WINDOW)), address, &[slot]);
+            return Ok(address);
         }
-        if let Some(&at) = self.params.get(name) {
-            if !self.function.entry || self.function.variables.iter().any(|v| v.name == name) {
+        if let Some(param) = self.params.get(name) {
+            if !self.function.entry || param.own {
                 return Err(self.unsupported(&format!("the address of parameter `{name}` of a function is taken")));
             }
-            let value = (u64::from(at)).wrapping_add(PARAM_WINDOW).wrapping_add_signed(offset);
+            let value = u64::from(param.at).wrapping_add(PARAM_WINDOW).wrapping_add_signed(offset);
             if class != Class::Long {
                 return Err(self.unsupported("the address of a parameter takes 64 bits"));
             }

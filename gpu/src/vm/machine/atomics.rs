@@ -22,7 +22,7 @@ impl BlockState {
         atom: &Atom,
         active: u32,
     ) {
-        let site = Self::site(warp, frame, place, run);
+        let site = self.site(warp, frame, place, run);
         let at = addresses(&warp.frames[frame as usize].regs, atom.address);
         for lane in lanes(active) {
             let regs = &warp.frames[frame as usize].regs;

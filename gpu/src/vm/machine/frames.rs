@@ -13,6 +13,8 @@ use crate::vm::decode::code::{Call, Kind, ParamAccess};
 const MAX_DEPTH: u32 = 512;
 /// Local memory of a thread.
 const MAX_LOCAL: u32 = 512 << 10;
+/// Bytes of registers and parameters that the calls of a warp may take.
+const MAX_FRAMES: usize = 64 << 20;
 
 impl BlockState {
     pub(super) fn call(
@@ -26,7 +28,7 @@ impl BlockState {
         let callee = &run.program.functions[call.function as usize];
         let caller = &warp.frames[path.frame as usize];
         let top = caller.local_base + run.program.functions[caller.function as usize].local_bytes;
-        if path.depth >= MAX_DEPTH || top + callee.local_bytes > MAX_LOCAL {
+        if path.depth >= MAX_DEPTH || top + callee.local_bytes > MAX_LOCAL || warp.frame_bytes > MAX_FRAMES {
             let detail = || {
                 format!(
                     "calls are {} deep with {top} bytes of local memory when `{}` is called",

@@ -1,13 +1,64 @@
 //! What checks keep of each access: bytes written, who touched them, and the findings that follow.
 
-use super::access::{Site, Target, element, slice_read};
+use super::access::{Home, Offsets, Site, Target, element, slice_read};
 use super::block::BlockState;
+use super::exec::lanes;
 use super::grid::Run;
+use super::regs::LANES;
 use crate::vm::checks::FindingKind;
+use crate::vm::decode::code::Access;
 use crate::vm::memory::Allocation;
-use crate::vm::races::{Cells, Conflict};
+use crate::vm::races::{Cells, Conflict, Who};
 
 impl BlockState {
+    /// Checks and notes the reads of a whole row; lane by lane only if something is wrong in it, because noting a read again
+    /// changes nothing.
+    pub(super) fn note_row_read(
+        &mut self,
+        run: &Run<'_>,
+        site: Site,
+        home: Home<'_>,
+        offsets: &Offsets,
+        access: &Access,
+        active: u32,
+    ) {
+        let bytes = access.size * access.count;
+        // Several elements in one word are several stamps, so they are left to the careful way.
+        let whole = access.size >= 4 || access.count == 1;
+        let fine = whole
+            && match home {
+                Home::Global(_, allocation) => {
+                    let cells = allocation.cells.get_or_init(|| Cells::new(allocation.words.len()));
+                    let set = |at: usize| allocation.is_set(at, bytes);
+                    row_is_fine(site, offsets, bytes, access.strong, active, set, |word, stamp| {
+                        cells.read(word, stamp).is_none()
+                    })
+                }
+                Home::Shared => {
+                    let (cells, written) = (&mut self.shared_cells, &self.shared_set);
+                    let wanted = ((1_u64 << bytes) - 1) as u32;
+                    let set = |at: usize| written.get(at / 32).is_some_and(|w| w >> (at % 32) & wanted == wanted);
+                    row_is_fine(site, offsets, bytes, access.strong, active, set, |word, stamp| {
+                        cells.read(word, stamp).is_none()
+                    })
+                }
+            };
+        if fine {
+            return;
+        }
+        for lane in lanes(active) {
+            for element in 0..access.count {
+                let at = (offsets[lane] + element * access.size) as usize;
+                match home {
+                    Home::Global(_, allocation) => {
+                        self.note_read(run, site, lane, allocation, at, access.size, access.strong);
+                    }
+                    Home::Shared => self.note_shared_read(run, site, lane, at, access.size, access.strong),
+                }
+            }
+        }
+    }
+
     #[allow(clippy::too_many_arguments)]
     pub(super) fn note_read(
         &mut self,
@@ -25,7 +76,7 @@ impl BlockState {
             self.report(run, site.place, site.warp, lane as u32, FindingKind::Uninitialized, detail);
         }
         let cells = allocation.cells.get_or_init(|| Cells::new(allocation.words.len()));
-        let who = self.who(run, site.epoch);
+        let who = site.who;
         for (word, bytes) in covered(at, size) {
             let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
             if let Some(conflict) = cells.read(word, stamp) {
@@ -56,7 +107,7 @@ impl BlockState {
         }
         allocation.mark_set(at, size);
         let cells = allocation.cells.get_or_init(|| Cells::new(allocation.words.len()));
-        let who = self.who(run, site.epoch);
+        let who = site.who;
         for (word, bytes) in covered(at, size) {
             let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
             let (written, read) = cells.write(word, stamp);
@@ -90,7 +141,7 @@ impl BlockState {
             let detail = || format!("reads {size} bytes at {name}, which hold nothing yet");
             self.report(run, site.place, site.warp, lane as u32, FindingKind::Uninitialized, detail);
         }
-        let who = self.who(run, site.epoch);
+        let who = site.who;
         for (word, bytes) in covered(at, size) {
             let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
             if let Some(conflict) = self.shared_cells.read(word, stamp) {
@@ -114,7 +165,7 @@ impl BlockState {
         for byte in at..at + size as usize {
             self.shared_set[byte / 32] |= 1 << (byte % 32);
         }
-        let who = self.who(run, site.epoch);
+        let who = site.who;
         for (word, bytes) in covered(at, size) {
             let stamp = who.stamp(site.warp * 32 + lane as u32, bytes, strong);
             let (written, read) = self.shared_cells.write(word, stamp);
@@ -154,6 +205,49 @@ impl BlockState {
         let detail = || format!("{verb} {}, which {other} has {earlier} with no barrier between", name());
         self.report(run, site.place, site.warp, lane as u32, FindingKind::Race, detail);
     }
+}
+
+/// Notes the reads of a row; whether all bytes hold something and nothing conflicts.
+///
+/// Of lanes in succession that read the same place the first two stand for all: what is noted says one lane or several, and an
+/// earlier write by one lane of the warp conflicts with at least one of any two.
+#[inline(always)]
+fn row_is_fine(
+    site: Site,
+    offsets: &Offsets,
+    bytes: u32,
+    strong: bool,
+    active: u32,
+    set: impl Fn(usize) -> bool,
+    mut read: impl FnMut(usize, u64) -> bool,
+) -> bool {
+    // A row of single words is by far the most frequent.
+    let first = site.who.stamp(site.warp * 32, 15, strong);
+    if active == u32::MAX && bytes == 4 {
+        let mut fine = true;
+        for lane in 0..LANES {
+            let at = offsets[lane];
+            if lane > 1 && at == offsets[lane - 1] && at == offsets[lane - 2] {
+                continue;
+            }
+            fine &= set(at as usize) & read(at as usize / 4, first | Who::lane(lane));
+        }
+        return fine;
+    }
+    let (mut before, mut last) = (u32::MAX, u32::MAX);
+    let mut fine = true;
+    for lane in lanes(active) {
+        let at = offsets[lane];
+        if at == last && at == before {
+            continue;
+        }
+        (before, last) = (last, at);
+        fine &= set(at as usize);
+        for (word, bits) in covered(at as usize, bytes) {
+            fine &= read(word, site.who.stamp(site.warp * 32 + lane as u32, bits, strong));
+        }
+    }
+    fine
 }
 
 /// Words that an access covers, each with the bytes of it as bits.

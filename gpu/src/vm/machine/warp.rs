@@ -67,6 +67,8 @@ pub(crate) struct Warp {
     pub(crate) exited: u32,
     pub(crate) frames: Vec<Frame>,
     pub(crate) free_frames: Vec<u32>,
+    /// Bytes of all frames, those to be used again included.
+    pub(crate) frame_bytes: usize,
     pub(crate) paths: Vec<Path>,
     pub(crate) local: Local,
     /// Warp barriers passed.
@@ -116,16 +118,21 @@ impl Warp {
         let code = &run.program.functions[function as usize];
         let frame = &mut self.frames[at as usize];
         let same = frame.function == function;
+        if !same {
+            let held = run.program.functions.get(frame.function as usize).map_or(0, frame_bytes);
+            self.frame_bytes = (self.frame_bytes - held) + frame_bytes(code);
+        }
         frame.function = function;
         frame.parent = parent;
         frame.return_pc = return_pc;
         frame.lanes = lanes;
         frame.local_base = local_base;
         frame.params.resize(code.param_rows as usize, [0; LANES]);
+        frame.params.shrink_to(4 * code.param_rows as usize + 256);
         frame.params_set.clear();
         frame.params_set.resize(code.param_rows as usize, 0);
         fill(&mut frame.regs, code, run, same);
-        frame.specials(code, run, self.index, ctaid);
+        frame.specials(code, run, self.index, ctaid, same);
         let top = local_base + code.local_bytes;
         let rows = top.div_ceil(4) as usize;
         if self.local.words.len() < rows {
@@ -156,6 +163,12 @@ impl Warp {
     }
 }
 
+/// Bytes that a frame of a function takes.
+fn frame_bytes(code: &Code) -> usize {
+    let words = code.words as usize + 2 * code.longs as usize + code.param_rows as usize;
+    words * size_of::<[u32; LANES]>()
+}
+
 /// Sizes the register files and fills constants; `same` when the frame held this function before.
 fn fill(regs: &mut Regs, code: &Code, run: &Run<'_>, same: bool) {
     regs.carry = 0;
@@ -163,8 +176,11 @@ fn fill(regs: &mut Regs, code: &Code, run: &Run<'_>, same: bool) {
     if !same {
         regs.r32.clear();
         regs.r32.resize(code.words as usize, [0; LANES]);
+        // What a far larger function held here before is given back.
+        regs.r32.shrink_to(4 * code.words as usize + 256);
         regs.r64.clear();
         regs.r64.resize(code.longs as usize, [0; LANES]);
+        regs.r64.shrink_to(4 * code.longs as usize + 256);
         regs.pred.clear();
         regs.pred.resize(code.preds as usize, 0);
         for &(slot, value) in &code.const_words {
@@ -203,34 +219,40 @@ impl Frame {
         }
     }
 
-    /// Fills the slots of special registers and of local addresses.
-    fn specials(&mut self, code: &Code, run: &Run<'_>, warp: u32, ctaid: [u32; 3]) {
+    /// Fills the slots of special registers and of local addresses; `same` when the frame held this function before, of which a
+    /// warp's frame keeps all but the block's place in the grid.
+    fn specials(&mut self, code: &Code, run: &Run<'_>, warp: u32, ctaid: [u32; 3], same: bool) {
         let [nx, ny, _] = run.geometry.block;
         for &(slot, special) in &code.specials {
-            let row: [u32; LANES] = std::array::from_fn(|lane| {
-                let thread = warp * 32 + lane as u32;
-                let lane = lane as u32;
-                match special {
-                    Special::Tid(0) => thread % nx,
-                    Special::Tid(1) => thread / nx % ny,
-                    Special::Tid(_) => thread / nx / ny,
-                    Special::Ntid(axis) => run.geometry.block[axis],
-                    Special::Ctaid(axis) => ctaid[axis],
-                    Special::Nctaid(axis) => run.geometry.grid[axis],
-                    Special::LaneId => lane,
-                    Special::WarpId => warp,
-                    Special::NWarpId => 32,
-                    Special::LaneMaskEq => 1 << lane,
-                    Special::LaneMaskLt => (1 << lane) - 1,
-                    Special::LaneMaskLe => u32::MAX >> (31 - lane),
-                    Special::LaneMaskGt => !(u32::MAX >> (31 - lane)),
-                    Special::LaneMaskGe => !((1 << lane) - 1),
-                    Special::Arbitrary => 0,
-                    Special::NSmId => 1,
-                    Special::DynamicSharedSize => run.dynamic_shared,
-                    Special::TotalSharedSize => run.program.shared_bytes + run.dynamic_shared,
-                }
-            });
+            if same && !matches!(special, Special::Ctaid(_)) {
+                continue;
+            }
+            let each = |of: fn(u32) -> u32| std::array::from_fn(|lane| of(lane as u32));
+            let row: [u32; LANES] = match special {
+                Special::Tid(axis) => std::array::from_fn(|lane| {
+                    let thread = warp * 32 + lane as u32;
+                    match axis {
+                        0 => thread % nx,
+                        1 => thread / nx % ny,
+                        _ => thread / nx / ny,
+                    }
+                }),
+                Special::Ntid(axis) => [run.geometry.block[axis]; LANES],
+                Special::Ctaid(axis) => [ctaid[axis]; LANES],
+                Special::Nctaid(axis) => [run.geometry.grid[axis]; LANES],
+                Special::LaneId => each(|lane| lane),
+                Special::WarpId => [warp; LANES],
+                Special::NWarpId => [32; LANES],
+                Special::LaneMaskEq => each(|lane| 1 << lane),
+                Special::LaneMaskLt => each(|lane| (1 << lane) - 1),
+                Special::LaneMaskLe => each(|lane| u32::MAX >> (31 - lane)),
+                Special::LaneMaskGt => each(|lane| !(u32::MAX >> (31 - lane))),
+                Special::LaneMaskGe => each(|lane| !((1 << lane) - 1)),
+                Special::Arbitrary => [0; LANES],
+                Special::NSmId => [1; LANES],
+                Special::DynamicSharedSize => [run.dynamic_shared; LANES],
+                Special::TotalSharedSize => [run.program.shared_bytes + run.dynamic_shared; LANES],
+            };
             self.put(slot, row);
         }
         for &(slot, distance) in &code.locals {

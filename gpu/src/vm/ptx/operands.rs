@@ -7,6 +7,7 @@ use super::parser::Parser;
 impl Parser<'_> {
     /// `.reg .b32 %r<10>, %temp;`
     pub(super) fn registers(&mut self) -> Result<(), TextError> {
+        self.declares()?;
         self.word()?;
         let mut name = self.word()?;
         if matches!(name, ".v2" | ".v4") {
@@ -26,7 +27,7 @@ impl Parser<'_> {
             };
             let Some(scope) = self.scopes.last_mut() else { break };
             match range {
-                Some(count) => scope.ranges.push((name.to_owned(), count, kind)),
+                Some(count) => scope.ranges.entry(name.to_owned()).or_default().push((count, kind)),
                 None => {
                     scope.names.insert(name.to_owned(), kind);
                 }
@@ -42,13 +43,14 @@ impl Parser<'_> {
     pub(super) fn register(&mut self, name: &str) -> Option<u32> {
         let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
         let (prefix, number) = (&name[..digits], name[digits..].parse::<u64>().ok());
-        for scope in self.scopes.iter_mut().rev() {
+        for &scope in self.declaring.iter().rev() {
+            let Some(scope) = self.scopes.get_mut(scope) else { continue };
             if let Some(&index) = scope.resolved.get(name) {
                 return Some(index);
             }
             let kind = scope.names.get(name).copied().or_else(|| {
-                let range = scope.ranges.iter().find(|(p, count, _)| p == prefix && number.is_some_and(|n| n < *count));
-                range.map(|(_, _, kind)| *kind)
+                let mut ranges = scope.ranges.get(prefix)?.iter();
+                ranges.find(|(count, _)| number.is_some_and(|n| n < *count)).map(|(_, kind)| *kind)
             });
             if let Some(kind) = kind {
                 let index = self.function.registers.len() as u32;
@@ -146,8 +148,8 @@ impl Parser<'_> {
         if let Some(register) = self.register(word) {
             return Ok(Operand::Reg(register));
         }
-        let name =
-            self.scopes.iter().rev().find_map(|s| s.renamed.get(word)).cloned().unwrap_or_else(|| word.to_owned());
+        let mut scopes = self.declaring.iter().rev().filter_map(|&scope| self.scopes.get(scope));
+        let name = scopes.find_map(|s| s.renamed.get(word)).cloned().unwrap_or_else(|| word.to_owned());
         let named =
             matches!(self.peek(), Some(Token::Symbol('+' | '-'))) && matches!(self.peek_after(), Some(Token::Int(_)));
         let offset = if named { self.distance()? } else { 0 };

@@ -2,18 +2,22 @@
 
 use super::ast::{Function, Instruction, Module, Space, Type, Variable};
 use super::lexer::{TextError, Token, tokenize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Limit on instructions of one module, which bounds what a hostile text can make the decoder allocate.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
+/// Limit on scopes in scopes.
+const MAX_SCOPES: usize = 1 << 16;
+/// Limit on scopes in scopes that declare something, through all of which a name is looked up.
+const MAX_DECLARING: usize = 64;
 
 /// Names of registers that a scope declares.
 #[derive(Default)]
 pub(super) struct Scope {
     /// Single registers.
     pub(super) names: HashMap<String, Type>,
-    /// `%r<10>`: prefix, count and type.
-    pub(super) ranges: Vec<(String, u64, Type)>,
+    /// `%r<10>`: prefix to count and type.
+    pub(super) ranges: HashMap<String, Vec<(u64, Type)>>,
     /// Index of the scope among the function's.
     pub(super) index: u32,
     /// Registers of this scope already given an index in the function.
@@ -26,7 +30,12 @@ pub(super) struct Parser<'a> {
     tokens: Vec<(Token<'a>, u32)>,
     at: usize,
     pub(super) scopes: Vec<Scope>,
+    /// Which of them declare something, outermost first.
+    pub(super) declaring: Vec<usize>,
     pub(super) function: Function,
+    /// Functions and variables of the module by name.
+    functions: HashMap<String, usize>,
+    variables: HashSet<String>,
     source: Option<(u32, u32)>,
     instructions: usize,
 }
@@ -34,8 +43,17 @@ pub(super) struct Parser<'a> {
 /// Parses a PTX text.
 pub(crate) fn parse(text: &str) -> Result<Module, TextError> {
     let tokens = tokenize(text)?;
-    let mut parser =
-        Parser { tokens, at: 0, scopes: Vec::new(), function: Function::default(), source: None, instructions: 0 };
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        scopes: Vec::new(),
+        declaring: Vec::new(),
+        function: Function::default(),
+        functions: HashMap::new(),
+        variables: HashSet::new(),
+        source: None,
+        instructions: 0,
+    };
     parser.module()
 }
 
@@ -200,11 +218,12 @@ impl<'a> Parser<'a> {
                 Some(Token::Word(".visible" | ".weak" | ".common")) => self.at += 1,
                 Some(Token::Word(".entry" | ".func")) => return self.function(module),
                 _ => {
-                    let variable = self.variable_statement(external)?;
-                    if variable.iter().any(|v| module.variables.iter().any(|w| w.name == v.name)) {
-                        return Err(self.error_before(format!("`{}` is declared twice", variable[0].name)));
+                    for variable in self.variable_statement(external)? {
+                        if !self.variables.insert(variable.name.clone()) {
+                            return Err(self.error_before(format!("`{}` is declared twice", variable.name)));
+                        }
+                        module.variables.push(variable);
                     }
-                    module.variables.extend(variable);
                     return Ok(());
                 }
             }
@@ -269,22 +288,29 @@ impl<'a> Parser<'a> {
             }
         }
         let function = std::mem::take(&mut self.function);
-        match module.functions.iter_mut().find(|f| f.name == function.name) {
+        match self.functions.get(&function.name).and_then(|&at| module.functions.get_mut(at)) {
             Some(earlier) if earlier.declared_only => *earlier = function,
             Some(_) if function.declared_only => {}
             Some(_) => return Err(TextError::new(line, format!("`{}` is defined twice", function.name))),
-            None => module.functions.push(function),
+            None => {
+                self.functions.insert(function.name.clone(), module.functions.len());
+                module.functions.push(function);
+            }
         }
         Ok(())
     }
 
     fn body(&mut self) -> Result<(), TextError> {
         self.scopes = vec![Scope::default()];
+        self.declaring.clear();
         while !self.scopes.is_empty() {
             match self.peek() {
                 None => return Err(self.error(format!("the text ends inside `{}`", self.function.name))),
                 Some(Token::Symbol('{')) => {
                     self.at += 1;
+                    if self.scopes.len() >= MAX_SCOPES {
+                        return Err(self.error_before("scopes are nested too deep"));
+                    }
                     let parent = self.scopes.last().map_or(0, |s| s.index);
                     let index = self.function.scopes.len() as u32;
                     self.function.scopes.push(parent);
@@ -293,6 +319,7 @@ impl<'a> Parser<'a> {
                 Some(Token::Symbol('}')) => {
                     self.at += 1;
                     self.scopes.pop();
+                    self.declaring.pop_if(|scope| *scope == self.scopes.len());
                 }
                 Some(Token::Symbol(';')) => self.at += 1,
                 Some(Token::Word(".reg")) => self.registers()?,
@@ -310,7 +337,20 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    /// Notes that the innermost scope declares something.
+    pub(super) fn declares(&mut self) -> Result<(), TextError> {
+        let scope = self.scopes.len().saturating_sub(1);
+        if self.declaring.last() != Some(&scope) {
+            if self.declaring.len() >= MAX_DECLARING {
+                return Err(self.error("scopes with declarations are nested too deep"));
+            }
+            self.declaring.push(scope);
+        }
+        Ok(())
+    }
+
     fn declare(&mut self, variables: Vec<Variable>) -> Result<(), TextError> {
+        self.declares()?;
         for mut variable in variables {
             let scope = self.scopes.len() - 1;
             if self.scopes[scope].renamed.contains_key(&variable.name) {
@@ -342,6 +382,7 @@ impl<'a> Parser<'a> {
             self.function.branch_targets.insert(label.to_owned(), targets);
             return Ok(());
         }
+        self.declares()?;
         let scope = self.scopes.last().map_or(0, |s| s.index);
         let target = self.function.body.len() as u32;
         if self.function.labels.insert((label.to_owned(), scope), target).is_some() {
