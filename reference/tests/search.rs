@@ -20,7 +20,7 @@ use common::ops::{Buffer, Op};
 use gdn_reference::{Bounded, Perturbed};
 
 /// Where the search looks: small sizes, because a bound over many terms is reached only where all of them err alike.
-const PLACES: [Op; 19] = [
+const PLACES: [Op; 21] = [
     Op::CausalConv { channels: 1, taps: 1 },
     Op::CausalConv { channels: 1, taps: 2 },
     Op::CausalConv { channels: 1, taps: 4 },
@@ -40,6 +40,8 @@ const PLACES: [Op; 19] = [
     Op::QkNormRope { heads: 1, hd: 5, rot: 4, position: 1_048_575, base: 1e7 },
     Op::QkNormRope { heads: 2, hd: 16, rot: 8, position: 131_071, base: 1e4 },
     Op::OutputGate { n: 1 },
+    Op::Quantize { n: 1 },
+    Op::Quantize { n: 3 },
 ];
 
 /// Outputs that are moved and not computed: their bound is zero, and the precision test compares them.
@@ -73,6 +75,9 @@ struct Goal {
     output: &'static str,
     range: Range,
 }
+
+/// Outputs that are whole numbers, in their range or not: how near they come to its ends says nothing.
+const WHOLE: [&str; 1] = ["codes"];
 
 /// One evaluation: the inputs, and the choices made on the way.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -271,7 +276,7 @@ fn text(table: &[(&'static str, &'static str, [f64; 2])]) -> String {
 fn assert_sound_and_sharp(witnesses: &[Witness]) {
     let refused: Vec<_> = witnesses.iter().filter(|witness| witness.utilization > 1.0).map(line).collect();
     assert!(refused.is_empty(), "correct evaluations are refused:\n{}", refused.concat());
-    for (op, output, utilization) in table(witnesses) {
+    for (op, output, utilization) in table(witnesses).into_iter().filter(|row| !WHOLE.contains(&row.1)) {
         for (range, utilization) in RANGES.into_iter().zip(utilization) {
             assert!(utilization > 0.25, "{op} {output} {range:?}: nothing comes nearer than {utilization}");
         }

@@ -102,6 +102,8 @@ struct Head<'a, T> {
     /// the scalar does not look at other forms.
     reach: f64,
     k_max: f64,
+    /// Whether the decay is a power of two or zero.
+    decays_exactly: bool,
     budget: &'a Budget,
 }
 
@@ -144,6 +146,7 @@ impl<'a, T: Scalar> Head<'a, T> {
             scale,
             root,
             k_max,
+            decays_exactly: decay.value().to_bits().trailing_zeros() >= 52,
             budget,
         }
     }
@@ -172,12 +175,16 @@ impl<'a, T: Scalar> Head<'a, T> {
     /// One state row: from `before` to `after`, by way of `decayed`; returns its output.
     fn row(&self, v: T, row: &mut Scratch<T>) -> T {
         let budget = self.budget;
+        let mut exact = false;
         for (decayed, &s) in row.decayed.iter_mut().zip(&row.before) {
             *decayed = self.decay * s;
+            exact |= decayed.is_exact();
         }
         // decay·(S·k) is covered: it rounds each product once instead of twice, and |decay·Σ| once more, which is at most one rounding
-        // of Σ|decay·S·k| unless it is subnormal. Exactness goes along: S·k has no more significant bits than decay·S·k.
-        let reach = self.reach * largest(&row.before);
+        // of Σ|decay·S·k| unless it is subnormal. That is, where decay·S was rounded: where it is exact (few bits on both sides) S·k need
+        // not be, and decaying the sum is a rounding too many, unless the decay is a power of two and rounds nothing.
+        let exact = exact && !self.decays_exactly;
+        let reach = if exact { f64::INFINITY } else { self.reach * largest(&row.before) };
         let prediction = dot(&row.decayed, &self.k, budget)
             .or_covered_form(Some(reach), || self.decay * dot(&row.before, &self.k, budget));
         let delta = self.beta * (v - prediction);

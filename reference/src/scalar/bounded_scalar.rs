@@ -71,6 +71,10 @@ impl Scalar for Bounded {
         self.value
     }
 
+    fn is_exact(self) -> bool {
+        self.bound == 0.0 && self.value != 0.0
+    }
+
     /// (a + α)/(b + β) − a/b = (α − (a/b)·β)/(b + β), so e = (eₐ + |a/b|·eᵦ)/(|b| − eᵦ).
     fn div(self, rhs: Self, budget: &Budget) -> Self {
         let value = self.value / rhs.value;

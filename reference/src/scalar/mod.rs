@@ -35,6 +35,11 @@ pub trait Scalar:
     /// The value, without its bound.
     fn value(self) -> f64;
 
+    /// Whether it is known that every kernel holds this very number, which is not zero.
+    fn is_exact(self) -> bool {
+        false
+    }
+
     /// The quotient `self / rhs`.
     #[must_use]
     fn div(self, rhs: Self, budget: &Budget) -> Self;

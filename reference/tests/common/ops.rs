@@ -1,19 +1,48 @@
 //! Every operation over any scalar: its inputs as flat buffers with their domains, its outputs by name.
 
-use gdn_reference::ops::{causal_conv, delta_rule, gated_rms_norm, gates, l2_norm, output_gate, qk_norm_rope};
-use gdn_reference::{Budget, HeadMap, Reduction, Scalar};
+use gdn_reference::ops::{
+    causal_conv, delta_rule, gated_rms_norm, gates, l2_norm, output_gate, qk_norm_rope, quantize,
+};
+use gdn_reference::{Bounded, Budget, HeadMap, Perturbed, Reduction, Scalar};
 use ndarray::{Array, ArrayView, ArrayViewMut, Dimension, ShapeBuilder, StrideShape};
 
 /// An operation at a size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Op {
-    CausalConv { channels: usize, taps: usize },
-    L2Norm { heads: usize, d: usize },
-    Gates { heads: usize },
-    DeltaRule { hk: usize, hv: usize, d: usize },
-    GatedRmsNorm { hv: usize, d: usize },
-    QkNormRope { heads: usize, hd: usize, rot: usize, position: u64, base: f32 },
-    OutputGate { n: usize },
+    CausalConv {
+        channels: usize,
+        taps: usize,
+    },
+    L2Norm {
+        heads: usize,
+        d: usize,
+    },
+    Gates {
+        heads: usize,
+    },
+    DeltaRule {
+        hk: usize,
+        hv: usize,
+        d: usize,
+    },
+    GatedRmsNorm {
+        hv: usize,
+        d: usize,
+    },
+    QkNormRope {
+        heads: usize,
+        hd: usize,
+        rot: usize,
+        position: u64,
+        base: f32,
+    },
+    OutputGate {
+        n: usize,
+    },
+    /// A group of products, so that there are rounding errors to quantize.
+    Quantize {
+        n: usize,
+    },
 }
 
 /// The number of a domain that stands for any other.
@@ -73,6 +102,7 @@ impl Op {
             Self::GatedRmsNorm { .. } => "gated_rms_norm",
             Self::QkNormRope { .. } => "qk_norm_rope",
             Self::OutputGate { .. } => "output_gate",
+            Self::Quantize { .. } => "quantize",
         }
     }
 
@@ -106,6 +136,7 @@ impl Op {
             Self::GatedRmsNorm { hv, d } => vec![("z", hv * d, finite), ("weight", d, finite), ("o", hv * d, finite)],
             Self::QkNormRope { heads, hd, .. } => vec![("rows", heads * hd, finite), ("weight", hd, finite)],
             Self::OutputGate { n } => vec![("ctx", n, finite), ("g", n, finite)],
+            Self::Quantize { n } => vec![("x", n, finite), ("by", n, finite)],
         };
         list.into_iter().map(|(name, len, domain)| Buffer { name, len, domain }).collect()
     }
@@ -166,6 +197,36 @@ impl Op {
                 output_gate::gate(view_mut(&mut x[0], n), g.view(), budget).unwrap();
                 vec![("ctx", x.swap_remove(0))]
             }
+            Self::Quantize { .. } => {
+                let (scale, codes) = quantized(x[0].iter().zip(&x[1]).map(|(&x, &by)| x * by).collect(), budget);
+                vec![("scale", vec![scale]), ("codes", codes)]
+            }
         }
+    }
+}
+
+/// Scale and codes of a group. The operation is no formula over a scalar: it is fixed for the f32 that a kernel holds, and an interval
+/// for what the oracle knows of them. Codes of a range are given as its middle, within half of its width.
+fn quantized<T: Scalar>(group: Vec<T>, budget: &Budget) -> (T, Vec<T>) {
+    fn convert<A: 'static, B: Copy + 'static>(x: A) -> B {
+        *(&x as &dyn std::any::Any).downcast_ref::<B>().expect("a bounded number is what was asked for")
+    }
+    let group: &dyn std::any::Any = &group;
+    if let Some(group) = group.downcast_ref::<Vec<Bounded>>() {
+        let scale = quantize::scale_bound(group);
+        let code = |&x: &Bounded| {
+            let range = quantize::code_range(x, scale, budget);
+            let (low, high) = (f64::from(*range.start()), f64::from(*range.end()));
+            convert(Bounded::within(f64::midpoint(low, high), 0.5 * (high - low)))
+        };
+        (convert(scale), group.iter().map(code).collect())
+    } else {
+        let group: Vec<f32> = match group.downcast_ref::<Vec<Perturbed>>() {
+            Some(group) => group.iter().map(|x| x.0).collect(),
+            None => Vec::new(),
+        };
+        let group = quantize::quantize_group(&group);
+        let codes = group.codes.iter().map(|&code| T::exact(f64::from(code))).collect();
+        (T::exact(f64::from(group.scale)), codes)
     }
 }
