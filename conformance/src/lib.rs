@@ -6,6 +6,7 @@
 
 pub mod case;
 pub mod cases;
+pub mod chains;
 pub mod check;
 pub mod cli;
 pub mod coverage;

@@ -1,8 +1,6 @@
 //! The delta rule over many tokens, as a state machine: each step within its sharp bound, and the free-running state within
 //! the norm-wise bound that grows with the steps' local errors.
 
-use std::collections::BTreeMap;
-
 use gdn_conformance::case::Case;
 use gdn_conformance::cli::{Selection, open};
 use gdn_conformance::draw::Draws;
@@ -13,9 +11,8 @@ use gdn_conformance::suites;
 use gdn_conformance::verdict::{Disposition, Want, judge};
 use gdn_gpu::contract::{Dim, Shape};
 use gdn_gpu::run::{Tensor, Tensors};
-use gdn_reference::HeadMap;
 use gdn_reference::ops::delta_rule;
-use gdn_reference::scalar::Budget;
+use gdn_reference::{Bounded, Budget, ChainBound, HeadMap};
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -57,19 +54,31 @@ impl ReferenceStateMachine for Oracle {
 
     fn apply(mut oracle: Self, token: &Token) -> Self {
         let inputs = draw(oracle.d, token);
-        let wide = |name: &str| floats(&inputs, name).iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
-        let [q, k, v, beta, decay] = ["q", "k", "v", "beta", "decay"].map(wide);
-        let d = oracle.d;
-        let x = delta_rule::Inputs {
-            q: ArrayView2::from_shape((HK, d), &q).unwrap(),
-            k: ArrayView2::from_shape((HK, d), &k).unwrap(),
-            v: ArrayView2::from_shape((HV, d), &v).unwrap(),
-            beta: ArrayView1::from(&beta),
-            decay: ArrayView1::from(&decay),
-        };
-        let mut o = Array2::zeros((HV, d));
-        delta_rule::step(&x, oracle.state.view_mut(), o.view_mut(), HeadMap::Tile, &Budget::CUDA).unwrap();
+        let mut o = Array2::zeros((HV, oracle.d));
+        let x = Wide::new(&inputs);
+        delta_rule::step(&x.inputs(oracle.d), oracle.state.view_mut(), o.view_mut(), HeadMap::Tile, &Budget::CUDA)
+            .unwrap();
         oracle
+    }
+}
+
+/// A token's tensors as the oracle takes them.
+struct Wide([Vec<f64>; 5]);
+
+impl Wide {
+    fn new(inputs: &Tensors) -> Self {
+        Self(["q", "k", "v", "beta", "decay"].map(|name| floats(inputs, name).iter().map(|&x| f64::from(x)).collect()))
+    }
+
+    fn inputs(&self, d: usize) -> delta_rule::Inputs<'_, f64> {
+        let [q, k, v, beta, decay] = &self.0;
+        delta_rule::Inputs {
+            q: ArrayView2::from_shape((HK, d), q).unwrap(),
+            k: ArrayView2::from_shape((HK, d), k).unwrap(),
+            v: ArrayView2::from_shape((HV, d), v).unwrap(),
+            beta: ArrayView1::from(beta),
+            decay: ArrayView1::from(decay),
+        }
     }
 }
 
@@ -77,7 +86,7 @@ impl ReferenceStateMachine for Oracle {
 struct Kernel {
     runner: Runner,
     state: Vec<f32>,
-    bounds: Vec<f64>,
+    bound: ChainBound,
     token: u64,
 }
 
@@ -86,9 +95,9 @@ impl StateMachineTest for Kernel {
     type Reference = Oracle;
 
     fn init_test(oracle: &Oracle) -> Self {
-        let rows = HV * oracle.d;
         let (runner, _) = open(Selection::Auto).unwrap();
-        Self { runner, state: vec![0.0; rows * oracle.d], bounds: vec![0.0; rows], token: 0 }
+        let d = oracle.d;
+        Self { runner, state: vec![0.0; HV * d * d], bound: ChainBound::new(HV, d), token: 0 }
     }
 
     fn apply(mut kernel: Self, oracle: &Oracle, token: Token) -> Self {
@@ -103,21 +112,18 @@ impl StateMachineTest for Kernel {
             let verdict = judge(check, outcome.outputs.get(check.output));
             assert_eq!(verdict.disposition, Disposition::Passed, "{}: {}", check.output, verdict.detail);
         }
-        // The local error of a row, from the sharp bounds of this step, carried on by the spectral bound.
-        let local: BTreeMap<_, _> = checks.into_iter().map(|check| (check.output, check.wants)).collect();
-        let (beta, decay, k) = (floats(&inputs, "beta"), floats(&inputs, "decay"), floats(&inputs, "k"));
-        for (row, wants) in local["S"].chunks(d).enumerate() {
-            let h = row / d;
-            let key = &k[h % HK * d..][..d];
-            let squared = |want: &Want| match want {
-                Want::Near(x) => x.bound * x.bound,
-                other => panic!("a state is computed, not {other}"),
-            };
-            let local = wants.iter().map(squared).sum::<f64>().sqrt();
-            let norm = key.iter().map(|&k| f64::from(k).powi(2)).sum();
-            kernel.bounds[row] =
-                delta_rule::propagate(kernel.bounds[row], f64::from(decay[h]), f64::from(beta[h]), norm, local);
-        }
+        let bounds = |output: &str| -> Vec<Bounded> {
+            let check = checks.iter().find(|check| check.output == output).unwrap();
+            let near = check.wants.iter().map(|want| match want {
+                Want::Near(bounded) => *bounded,
+                other => panic!("{output} is computed, not {other}"),
+            });
+            near.collect()
+        };
+        let state = Array3::from_shape_vec((HV, d, d), bounds("S")).unwrap();
+        let o = Array2::from_shape_vec((HV, d), bounds("o")).unwrap();
+        let x = Wide::new(&inputs);
+        kernel.bound.step(&x.inputs(d), state.view(), o.view(), HeadMap::Tile).unwrap();
         kernel.state = floats(&outcome.outputs, "S").to_vec();
         kernel.token += 1;
         kernel
@@ -128,8 +134,7 @@ impl StateMachineTest for Kernel {
         let rows = kernel.state.chunks(d).zip(oracle.state.as_slice().unwrap().chunks(d));
         for (row, (own, free)) in rows.enumerate() {
             let error = own.iter().zip(free).map(|(&a, b)| (f64::from(a) - b).powi(2)).sum::<f64>().sqrt();
-            // A part in 2²⁰ is left to the oracle's own rounding and to second-order terms.
-            let bound = kernel.bounds[row] * (1.0 + 1e-6);
+            let bound = kernel.bound.state(row / d, row % d);
             assert!(error <= bound, "row {row} drifted {error:e} after {} tokens, bound {bound:e}", kernel.token);
         }
     }

@@ -12,11 +12,14 @@ fn main() {
 #[divan::bench(types = [f64, Bounded])]
 fn step<T: Scalar>(bencher: Bencher<'_, '_>) {
     let (hk, hv, d) = (16, 48, 128);
-    // Values of 16 bits, all different, so that nothing is exact for long.
-    let number = |i: usize| T::exact(((i * 40_503) % 65_536) as f64 / 65_536.0 - 0.5);
+    // Values of 23 bits, all different, so that nothing is exact.
+    let number = |i: usize| T::exact(((i * 2_654_435_761) % 16_777_216) as f64 / 16_777_216.0 - 0.5);
     let matrix = |rows: usize| Array2::from_shape_fn((rows, d), |(i, j)| number(i * d + j));
     let (q, k, v) = (matrix(hk), matrix(hk), matrix(hv));
-    let (beta, decay) = (Array1::from_elem(hv, T::exact(0.5)), Array1::from_elem(hv, T::exact(0.875)));
+    let (beta, decay) = (
+        Array1::from_elem(hv, T::exact(f64::from(0.4321_f32))),
+        Array1::from_elem(hv, T::exact(f64::from(0.9037_f32))),
+    );
     let state = Array3::from_shape_fn((hv, d, d), |(h, i, j)| number((h * d + i) * d + j));
     let budget = Budget::CUDA.with_reduction(Reduction::Warp);
     let x = delta_rule::Inputs { q: q.view(), k: k.view(), v: v.view(), beta: beta.view(), decay: decay.view() };

@@ -169,3 +169,50 @@ fn extreme_magnitudes_stay_within_the_bound_of_the_delta_rule() {
         accepted_by(&run::<Bounded>(seed, scale), seed, || run::<Perturbed>(seed, scale));
     }
 }
+
+/// One row of a head: its output's bound.
+fn output_of_one_row(q: &[f32], k: &[f32], v: f32, beta: f32, decay: f32, state: &[f32]) -> Bounded {
+    let d = q.len();
+    let row = |x: &[f32]| lift::<Bounded, _>(&Array2::from_shape_vec((1, d), x.to_vec()).unwrap());
+    let (q, k, mut o) = (row(q), row(k), row(&vec![0.0; d]));
+    let v = lift(&Array2::from_elem((1, d), v));
+    let (beta, decay) = (lift(&Array1::from_elem(1, beta)), lift(&Array1::from_elem(1, decay)));
+    let mut state: Array3<Bounded> = lift(&Array3::from_shape_fn((1, d, d), |(_, _, j)| state[j]));
+    let inputs = delta_rule::Inputs { q: q.view(), k: k.view(), v: v.view(), beta: beta.view(), decay: decay.view() };
+    delta_rule::step(&inputs, state.view_mut(), o.view_mut(), HeadMap::Tile, &Budget::CUDA).unwrap();
+    o[[0, 0]]
+}
+
+/// Found by the search: the decay of a sum that is subnormal already rounds it a second time by as much.
+#[test]
+fn decaying_a_subnormal_sum_stays_within_the_bound() {
+    let (q, decay, state) = (7.892_317_4e-4_f32, 0.986_174_1_f32, 1.910_257_7e-37_f32);
+    let bound = output_of_one_row(&[q], &[0.493_811_55], -0.436_778_4, 0.0, decay, &[state]);
+    let exact = f64::from(q) * f64::from(decay) * f64::from(state);
+    assert!(bound.accepts(decay * (state * q)), "{bound:?}, exactly {exact:e}");
+}
+
+/// Found by the search: k·q beyond f32 makes the output infinite in the form that multiplies it by δ, however small δ is.
+#[test]
+fn a_product_of_key_and_query_that_overflows_leaves_the_output_open() {
+    let mut q = [0.0_f32; 9];
+    let mut k = q;
+    (q[0], k[0]) = (2.7e35, 2051.0);
+    assert!(q[0] * k[0] == f32::INFINITY && q[0] / 3.0 * k[0] < f32::MAX);
+    let bound = output_of_one_row(&q, &k, 1.0, 1e-42, 0.5, &[0.1; 9]);
+    assert!(bound.accepts(f32::INFINITY), "{bound:?}");
+}
+
+/// Found by the search: where decay·S is exact and S·q is not, decaying the sum is a rounding more than decaying the state.
+#[test]
+fn decaying_a_sum_of_inexact_products_of_an_exactly_decayed_state_stays_within_the_bound() {
+    let mut beyond_one_rounding = 0;
+    for bits in 0x3faa_ab00..0x3faa_af00_u32 {
+        let (q, state) = (f32::from_bits(bits), -127.999_94);
+        let bound = output_of_one_row(&[q], &[-32.8], 1.4e-24, 0.0, 0.75, &[state]);
+        let got = 0.75 * (state * q);
+        assert!(bound.accepts(got), "q = {q}: {got:e} against {bound:?}");
+        beyond_one_rounding += u32::from(bound.error(got) > f64::from(got.abs()) / 16_777_216.0);
+    }
+    assert!(beyond_one_rounding > 0, "no such product is off by more than one rounding");
+}

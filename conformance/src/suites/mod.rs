@@ -58,7 +58,7 @@ fn with_eps(sizes: &[(Dim, i64)]) -> Shape {
 }
 
 /// A view of a flat buffer.
-fn view<'a, T, D: Dimension, Sh>(
+pub(crate) fn view<'a, T, D: Dimension, Sh>(
     name: &'static str,
     data: &'a [T],
     shape: Sh,

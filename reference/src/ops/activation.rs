@@ -24,7 +24,7 @@ pub fn sigmoid<T: Scalar>(x: T, budget: &Budget) -> T {
 /// The other accepted form, x/(1 + e^(−x)), is covered: it has the same roundings but one. Below x = −88.7 it answers −0, within
 /// |x|·(bound of the sigmoid), which covers 0 there.
 pub fn silu<T: Scalar>(x: T, budget: &Budget) -> T {
-    (x * sigmoid(x, budget)).or_covered_form(0.0, || x.div(T::exact(1.0) + (-x).exp(budget), budget))
+    (x * sigmoid(x, budget)).or_covered_form(None, || x.div(T::exact(1.0) + (-x).exp(budget), budget))
 }
 
 /// ln(1 + e^u), right for every finite u.

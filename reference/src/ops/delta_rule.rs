@@ -102,6 +102,8 @@ struct Head<'a, T> {
     /// the scalar does not look at other forms.
     reach: f64,
     k_max: f64,
+    /// Whether the decay is a power of two or zero.
+    decays_exactly: bool,
     budget: &'a Budget,
 }
 
@@ -144,6 +146,7 @@ impl<'a, T: Scalar> Head<'a, T> {
             scale,
             root,
             k_max,
+            decays_exactly: decay.value().to_bits().trailing_zeros() >= 52,
             budget,
         }
     }
@@ -172,15 +175,18 @@ impl<'a, T: Scalar> Head<'a, T> {
     /// One state row: from `before` to `after`, by way of `decayed`; returns its output.
     fn row(&self, v: T, row: &mut Scratch<T>) -> T {
         let budget = self.budget;
+        let mut exact = false;
         for (decayed, &s) in row.decayed.iter_mut().zip(&row.before) {
             *decayed = self.decay * s;
+            exact |= decayed.is_exact();
         }
-        // decay·(S·k) is covered: it rounds each product once instead of twice, |decay·Σ| once more, which is at most one rounding of
-        // Σ|decay·S·k|; and what is subnormal before a decay of at most 1 is subnormal after it. Exactness goes along: S·k has no
-        // more significant bits than decay·S·k.
-        let reach = self.reach * largest(&row.before);
+        // decay·(S·k) is covered: it rounds each product once instead of twice, and |decay·Σ| once more, which is at most one rounding
+        // of Σ|decay·S·k| unless it is subnormal. That is, where decay·S was rounded: where it is exact (few bits on both sides) S·k need
+        // not be, and decaying the sum is a rounding too many, unless the decay is a power of two and rounds nothing.
+        let exact = exact && !self.decays_exactly;
+        let reach = if exact { f64::INFINITY } else { self.reach * largest(&row.before) };
         let prediction = dot(&row.decayed, &self.k, budget)
-            .or_covered_form(reach, || self.decay * dot(&row.before, &self.k, budget));
+            .or_covered_form(Some(reach), || self.decay * dot(&row.before, &self.k, budget));
         let delta = self.beta * (v - prediction);
         for ((after, &decayed), &k) in row.after.iter_mut().zip(&row.decayed).zip(&self.k) {
             *after = delta.mul_add(k, decayed);
@@ -189,8 +195,8 @@ impl<'a, T: Scalar> Head<'a, T> {
         // least the one rounding of the scaled sum. The division by √D has the roundings of 1/√D but one.
         let reach = reach + self.reach * self.k_max * delta.value().abs();
         dot(&row.after, &self.q_scaled, budget)
-            .or_covered_form(reach, || dot(&row.after, &self.q, budget) * self.scale)
-            .or_covered_form(reach, || dot(&row.after, &self.q, budget).div(self.root, budget))
+            .or_covered_form(Some(reach), || dot(&row.after, &self.q, budget) * self.scale)
+            .or_covered_form(Some(reach), || dot(&row.after, &self.q, budget).div(self.root, budget))
             .or_form(|| self.output_before_update(row, delta, reach))
     }
 
@@ -199,12 +205,14 @@ impl<'a, T: Scalar> Head<'a, T> {
     /// Decaying the row first has the most roundings. Decaying the sum, and scaling the whole instead of q, are covered by it as above.
     fn output_before_update(&self, row: &Scratch<T>, delta: T, reach: f64) -> T {
         let budget = self.budget;
+        // k·q stands alone before δ makes it small.
+        let reach = reach.max(self.reach * self.k_max);
         delta
             .mul_add(self.kq_scaled, dot(&row.decayed, &self.q_scaled, budget))
-            .or_covered_form(reach, || {
+            .or_covered_form(Some(reach), || {
                 self.decay.mul_add(dot(&row.before, &self.q_scaled, budget), delta * self.kq_scaled)
             })
-            .or_covered_form(reach, || {
+            .or_covered_form(Some(reach), || {
                 self.decay.mul_add(dot(&row.before, &self.q, budget), delta * self.kq) * self.scale
             })
     }

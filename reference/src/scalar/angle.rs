@@ -12,8 +12,22 @@ const FREQUENCY_ERROR: f64 = 1.0 / 281_474_976_710_656.0;
 /// A rotary angle reduced to [−π, π], with the error that a kernel's own angle may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Angle {
+    of: Rotary,
     reduced: DoubleDouble,
     unreduced: f64,
+}
+
+/// What a rotary angle is the angle of: position·base^(−2·pair/rot).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rotary {
+    /// Position of the token.
+    pub position: u64,
+    /// The rotated pair, below rot/2.
+    pub pair: usize,
+    /// Rotated dimensions.
+    pub rot: usize,
+    /// Base of the frequencies.
+    pub base: f32,
 }
 
 impl Angle {
@@ -28,7 +42,12 @@ impl Angle {
         let angle = DoubleDouble::new(position as f64) * frequency;
         let turns = (angle.high / DoubleDouble::TAU.high).round();
         let reduced = angle - DoubleDouble::TAU * DoubleDouble::new(turns);
-        Self { reduced, unreduced: angle.high }
+        Self { of: Rotary { position, pair, rot, base }, reduced, unreduced: angle.high }
+    }
+
+    /// What it is the angle of, for a scalar of more digits than this angle has.
+    pub const fn of(self) -> Rotary {
+        self.of
     }
 
     /// The reduced angle in radians.

@@ -5,6 +5,9 @@ use std::ops::{Add, Mul, Neg, Sub};
 use super::bounded::{HALF_SUBNORMAL, OVERFLOW, is_f32};
 use super::{Angle, Bounded, Budget, Reduction, Scalar, U, bounded_sum};
 
+/// 2⁻¹⁰⁰: a bound beside which roundings of subnormal intermediates are as small as those of f64.
+const FAR_FROM_SUBNORMAL: f64 = 1.0 / (1_u128 << 100) as f64;
+
 impl Add for Bounded {
     type Output = Self;
 
@@ -66,6 +69,10 @@ impl Scalar for Bounded {
 
     fn value(self) -> f64 {
         self.value
+    }
+
+    fn is_exact(self) -> bool {
+        self.bound == 0.0 && self.value != 0.0
     }
 
     /// (a + α)/(b + β) − a/b = (α − (a/b)·β)/(b + β), so e = (eₐ + |a/b|·eᵦ)/(|b| − eᵦ).
@@ -241,8 +248,11 @@ impl Scalar for Bounded {
         Self { value: self.value, bound: self.bound.max(distance) }
     }
 
-    fn or_covered_form(self, reach: f64, form: impl FnOnce() -> Self) -> Self {
-        // Half of the range: the roundings of the intermediates are far smaller than the other half.
-        if reach < 0.5 * f64::from(f32::MAX) { self } else { self.or_form(form) }
+    fn or_covered_form(self, reach: Option<f64>, form: impl FnOnce() -> Self) -> Self {
+        let Some(reach) = reach else { return self };
+        // Half of the range: the roundings of the intermediates are far smaller than the other half. An intermediate that is
+        // subnormal is rounded by 2⁻¹⁵⁰, however small it is: a few of those do not show beside `FAR_FROM_SUBNORMAL`, 2⁵⁰ of them.
+        let ordinary = self.bound == 0.0 || self.bound >= FAR_FROM_SUBNORMAL;
+        if ordinary && reach < 0.5 * f64::from(f32::MAX) { self } else { self.or_form(form) }
     }
 }

@@ -73,7 +73,7 @@ macro_rules! plain_float {
                 self
             }
 
-            fn or_covered_form(self, _: f64, _: impl FnOnce() -> Self) -> Self {
+            fn or_covered_form(self, _: Option<f64>, _: impl FnOnce() -> Self) -> Self {
                 self
             }
         }

@@ -13,7 +13,7 @@ mod perturbed;
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
 
-pub use angle::Angle;
+pub use angle::{Angle, Rotary};
 pub use bounded::Bounded;
 pub use budget::{Budget, Reduction, U};
 pub use double_double::DoubleDouble;
@@ -34,6 +34,11 @@ pub trait Scalar:
 
     /// The value, without its bound.
     fn value(self) -> f64;
+
+    /// Whether it is known that every kernel holds this very number, which is not zero.
+    fn is_exact(self) -> bool {
+        false
+    }
 
     /// The quotient `self / rhs`.
     #[must_use]
@@ -91,10 +96,11 @@ pub trait Scalar:
     #[must_use]
     fn or_form(self, form: impl FnOnce() -> Self) -> Self;
 
-    /// Accepts a form whose bound is known to be no larger than `self`'s as long as nothing overflows.
+    /// Accepts a form whose bound is known to be no larger than `self`'s: always, or, where a `reach` is given, as long as nothing
+    /// overflows and no rounding is of a subnormal.
     ///
-    /// `reach` is a magnitude that the form's intermediates do not exceed; only when that comes near the largest f32 is the form
-    /// evaluated. The caller writes down why the form is covered otherwise.
+    /// The reach is a magnitude that the form's intermediates do not exceed. Only when that comes near the largest f32, or the bound
+    /// near the smallest, is the form evaluated. The caller writes down why the form is covered otherwise.
     #[must_use]
-    fn or_covered_form(self, reach: f64, form: impl FnOnce() -> Self) -> Self;
+    fn or_covered_form(self, reach: Option<f64>, form: impl FnOnce() -> Self) -> Self;
 }

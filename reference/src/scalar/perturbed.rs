@@ -1,24 +1,50 @@
 //! One correct f32 kernel among many: random summation trees, random contraction, and every function pushed to an end of its
 //! budget. What it answers must stay within the bound of [`Bounded`](super::Bounded): that is how the bound is tested.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::{Add, Mul, Neg, Sub};
 
 use super::{Angle, Budget, Reduction, Scalar};
 
+/// The step of the generator's counter.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 thread_local! {
-    static STATE: Cell<u64> = const { Cell::new(0x9e37_79b9_7f4a_7c15) };
+    static STATE: Cell<u64> = const { Cell::new(STEP) };
+    static CHOICES: RefCell<Option<Choices>> = const { RefCell::new(None) };
 }
 
-/// The next number of the thread's generator (`SplitMix64`: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number
-/// generators", 2014).
-fn draw() -> u64 {
+/// What an evaluation draws, kept so that it can be repeated with single choices changed.
+struct Choices {
+    list: Vec<u8>,
+    next: usize,
+}
+
+/// The output function of `SplitMix64` (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", 2014).
+fn mix(counter: u64) -> u64 {
+    let mixed = (counter ^ (counter >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// The next number of the thread's generator.
+fn generate() -> u64 {
     STATE.with(|state| {
-        let next = state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let next = state.get().wrapping_add(STEP);
         state.set(next);
-        let mixed = (next ^ (next >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        mix(next)
+    })
+}
+
+/// The next number: from the list of choices where one is being followed, else from the generator.
+fn draw() -> u64 {
+    CHOICES.with_borrow_mut(|choices| {
+        let Some(Choices { list, next }) = choices else { return generate() };
+        if *next == list.len() {
+            list.push(generate() as u8);
+        }
+        *next += 1;
+        mix(u64::from(list[*next - 1]).wrapping_add(1).wrapping_mul(STEP))
     })
 }
 
@@ -79,6 +105,20 @@ impl Perturbed {
         let before = STATE.replace(seed);
         let result = body();
         STATE.set(before);
+        result
+    }
+
+    /// Runs `body` with its choices taken from a list, one byte each, in the order in which it asks for them: the shape of each tree,
+    /// each contraction, form and end of a budget. Where the list ends, choices are drawn and appended; what is not asked for is dropped.
+    ///
+    /// A change of one byte changes one choice, and shifts the later ones where that choice asks for more or fewer.
+    pub fn with_choices<R>(choices: &mut Vec<u8>, body: impl FnOnce() -> R) -> R {
+        let before = CHOICES.replace(Some(Choices { list: std::mem::take(choices), next: 0 }));
+        let result = body();
+        if let Some(mut followed) = CHOICES.replace(before) {
+            followed.list.truncate(followed.next);
+            *choices = followed.list;
+        }
         result
     }
 }
@@ -241,7 +281,7 @@ impl Scalar for Perturbed {
         if coin() { self } else { form() }
     }
 
-    fn or_covered_form(self, _: f64, form: impl FnOnce() -> Self) -> Self {
+    fn or_covered_form(self, _: Option<f64>, form: impl FnOnce() -> Self) -> Self {
         self.or_form(form)
     }
 }

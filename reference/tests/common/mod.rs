@@ -1,6 +1,8 @@
 //! Random arrays, lifting into a scalar, and the check that a kernel's answers are accepted.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+pub mod ops;
+
 use gdn_reference::{Bounded, Perturbed, Scalar};
 use ndarray::{Array, Dimension, ShapeBuilder};
 
