@@ -1,14 +1,21 @@
 //! `check`: runs cases, token by token, and judges every output of every launch.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gdn_gpu::run::{RunError, Tensors};
+use gdn_gpu::contract::Shape;
+use gdn_gpu::run::{Outcome, RunError, Tensors};
+use gdn_reference::ShapeError;
 
+use crate::capsule::Shelf;
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::error::Error;
 use crate::family::{Suite, carry};
+use crate::localize::{self, Scene};
 use crate::runner::Runner;
 use crate::suites;
 use crate::verdict::{self, Disposition, Verdict};
@@ -19,6 +26,21 @@ pub struct CaseResult {
     /// The case.
     pub case: Case,
     /// Its outputs' verdicts, each the worst over the tokens.
+    pub verdicts: Vec<Verdict>,
+    /// The first launch that failed. Of a run's many cases only the first few failing ones keep theirs.
+    pub failing: Option<Box<FailingLaunch>>,
+}
+
+/// A launch that failed, whole: what a capsule is made of.
+#[derive(Clone, Debug)]
+pub struct FailingLaunch {
+    /// The token.
+    pub token: u32,
+    /// What the launch was given.
+    pub inputs: Tensors,
+    /// What it left; nothing where it did not come to an end.
+    pub outputs: Tensors,
+    /// The verdicts on this launch alone.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -36,7 +58,9 @@ impl CaseResult {
 pub fn run_case(runner: &mut Runner, case: &Case) -> Result<CaseResult, Error> {
     let suite = suites::find(case.contract.kernel)?;
     let mut worst: BTreeMap<String, Verdict> = BTreeMap::new();
+    let mut utilizations: BTreeMap<String, Vec<(u32, f64)>> = BTreeMap::new();
     let mut carried: Option<Tensors> = None;
+    let mut failing = None;
     for token in 0..case.tokens {
         let draws = Draws::new(case, token);
         let mut inputs = suite.draw(case, &draws);
@@ -50,20 +74,33 @@ pub fn run_case(runner: &mut Runner, case: &Case) -> Result<CaseResult, Error> {
             }
             Err(error) => return Err(error),
         };
+        let mut state = Tensors::new();
+        carry(case.contract, &mut state, &outputs);
+        let ended = outputs.is_empty();
+        if failing.is_none() && verdicts.iter().any(|verdict| verdict.disposition == Disposition::Failed) {
+            failing = Some(Box::new(FailingLaunch { token, inputs, outputs, verdicts: verdicts.clone() }));
+        }
         for mut verdict in verdicts {
+            if verdict.disposition == Disposition::Failed {
+                utilizations.entry(verdict.output.clone()).or_default().push((token, verdict.utilization));
+            }
             if case.tokens > 1 {
                 verdict.detail = format!("token {token}: {}", verdict.detail);
             }
             merge(&mut worst, verdict);
         }
-        if outputs.is_empty() {
+        if ended {
             break;
         }
-        let mut state = Tensors::new();
-        carry(case.contract, &mut state, &outputs);
         carried = Some(state);
     }
-    Ok(CaseResult { case: case.clone(), verdicts: worst.into_values().collect() })
+    let mut verdicts: Vec<Verdict> = worst.into_values().collect();
+    for verdict in verdicts.iter_mut().filter(|_| case.tokens > 1) {
+        if let (Some(explanation), Some(failed)) = (&mut verdict.explanation, utilizations.get(&verdict.output)) {
+            let _ = write!(explanation.pattern, "; {}", localize::tokens(failed, case.tokens));
+        }
+    }
+    Ok(CaseResult { case: case.clone(), verdicts, failing })
 }
 
 /// One launch and its verdicts; the outputs, for the next token.
@@ -75,11 +112,30 @@ fn launch(
     token: u64,
 ) -> Result<(Vec<Verdict>, Tensors), Error> {
     let outcome = runner.run(suite, &case.shape, inputs, case.seed.wrapping_add(token))?;
-    let checks = suite.expect(&case.shape, inputs, &outcome.outputs)?;
-    let mut verdicts: Vec<Verdict> =
-        checks.iter().map(|check| verdict::judge(check, outcome.outputs.get(check.output))).collect();
-    verdicts.extend(outcome.findings.iter().map(verdict::memory));
+    let verdicts = judge(suite, &case.shape, inputs, &outcome)?;
     Ok((verdicts, outcome.outputs))
+}
+
+/// The verdicts on what a launch left, each failure explained.
+///
+/// # Errors
+/// Where inputs do not fit the shape.
+pub fn judge(
+    suite: &dyn Suite,
+    shape: &Shape,
+    inputs: &Tensors,
+    outcome: &Outcome,
+) -> Result<Vec<Verdict>, ShapeError> {
+    let checks = suite.expect(shape, inputs, &outcome.outputs)?;
+    let scene = Scene { suite, shape, inputs, outputs: &outcome.outputs };
+    let judged = checks.iter().map(|check| {
+        let mut verdict = verdict::judge(check, outcome.outputs.get(check.output));
+        if verdict.failures > 0 {
+            verdict.explanation = localize::explain(&scene, check, verdict.index);
+        }
+        verdict
+    });
+    Ok(judged.chain(outcome.findings.iter().map(verdict::memory)).collect())
 }
 
 /// Keeps the worse of two verdicts on the same output.
@@ -104,7 +160,8 @@ pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Syn
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len().max(1));
     let forks = (0..threads).map(|_| runner.fork()).collect::<Result<Vec<_>, _>>()?;
     let next = AtomicUsize::new(0);
-    let (next, done) = (&next, &done);
+    let shelf = Mutex::new(Shelf::default());
+    let (next, done, shelf) = (&next, &done, &shelf);
     let mut results: Vec<(usize, CaseResult)> = std::thread::scope(|scope| {
         let workers: Vec<_> = forks
             .into_iter()
@@ -114,7 +171,11 @@ pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Syn
                     while let Some((i, case)) =
                         Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, cases.get(i)?)))
                     {
-                        let result = run_case(&mut own, case)?;
+                        let mut result = run_case(&mut own, case)?;
+                        if let Some(failing) = result.failing.take() {
+                            let place = (i, case.contract.kernel);
+                            shelf.lock().unwrap_or_else(PoisonError::into_inner).offer(place, failing);
+                        }
                         done(&result);
                         results.push((i, result));
                     }
@@ -127,5 +188,9 @@ pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Syn
         joined.collect::<Result<Vec<_>, Error>>().map(|parts| parts.into_iter().flatten().collect())
     })?;
     results.sort_by_key(|(i, _)| *i);
+    let mut kept = std::mem::take(&mut *shelf.lock().unwrap_or_else(PoisonError::into_inner)).kept();
+    for (i, result) in &mut results {
+        result.failing = kept.remove(i);
+    }
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }

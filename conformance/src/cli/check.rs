@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{NONCONFORMANT, PASS, Selection, executor, not_run, program};
+use super::{NONCONFORMANT, PASS, Selection, executor, failures, not_run, program};
 use crate::case::Case;
 use crate::check::{self, CaseResult};
 use crate::error::Error;
@@ -37,6 +37,10 @@ pub(super) struct Args {
     /// Random cases of each kernel beyond the default profile.
     #[arg(long, default_value_t = 0)]
     cases: usize,
+    /// Write the first failing cases of each kernel and output to this folder, each a file that `replay` runs again; by default
+    /// `target/capsules` where there is a `target`, else `capsules`.
+    #[arg(long, value_name = "FOLDER")]
+    capsules: Option<PathBuf>,
     /// Write every verdict to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -53,7 +57,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     }
     let (executor, absent) = executor(args.executor)?;
     let mut not_run = not_run(absent.as_deref());
-    let runner = match &args.kernels {
+    let mut runner = match &args.kernels {
         None => Runner::kernels(executor)?,
         Some(path) => {
             let mut runner = Runner::programs(executor, vec![program(path)?])?;
@@ -74,13 +78,19 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     });
     bar.finish_and_clear();
 
-    let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &results?);
+    let results = results?;
+
+    let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &results);
     say!("{}", report.table());
-    for failure in report.failures() {
-        say!("{}: {} {}: {}", failure.disposition, failure.case, failure.output, failure.detail);
+    let (capsules, kept) = failures::keep(&mut runner, &results, args.capsules.as_deref());
+    for line in failures::lines(&report, &capsules) {
+        say!("{line}");
     }
     for line in &not_run {
         say!("not run: {line}");
+    }
+    if let Some(line) = kept {
+        say!("{line}");
     }
     let failed = report.failures().count();
     say!("{} cases, {} verdicts, {failed} not passed", report.cases(), report.records.len());

@@ -22,6 +22,7 @@ macro_rules! say {
 
 mod check;
 mod compile;
+mod failures;
 mod list;
 mod replay;
 
@@ -47,6 +48,7 @@ Examples:
   gdn-conformance check --kernel gdn_step --cases 500
   gdn-conformance check --case 'gdn_step(d=128,hk=16,hv=48,tokens=4,regime=warm,scale=2^-7,seed=0x51)'
   gdn-conformance replay golden/vectors/*.safetensors
+  gdn-conformance replay target/capsules/gdn_step-0a1b2c3d4e.safetensors --executor none
   gdn-conformance list
 
 Exit status: 0 pass, 1 nonconformant, 2 could not run.";
@@ -55,7 +57,8 @@ Exit status: 0 pass, 1 nonconformant, 2 could not run.";
 enum Command {
     /// Run cases and judge every output against the oracle's bounds.
     Check(check::Args),
-    /// Drive the kernels through recorded tokens and compare with the oracle, and the oracle with the file's answers.
+    /// Run a failure's capsule again; or drive the kernels through recorded tokens and compare with the oracle, and the oracle
+    /// with the file's answers.
     Replay(replay::Args),
     /// Print kernels, contracts and regimes.
     List,
