@@ -7,6 +7,8 @@ use super::{Failing, Failures, Scene, ratios, shuffles};
 /// A law in words, and the part of the failing elements that it explains.
 pub(super) struct Law {
     pub(super) share: f64,
+    /// Whether it is worth a word where it explains some of them only: a NaN is, a ratio that some happen to have is not.
+    pub(super) partial: bool,
     pub(super) words: String,
 }
 
@@ -14,46 +16,50 @@ impl Law {
     /// The law that holds for those elements of a list that pass a test.
     fn holds(elements: &[Failing], words: impl Into<String>, test: impl Fn(&Failing) -> bool) -> Self {
         let count = elements.iter().filter(|element| test(element)).count();
-        Self { share: count as f64 / elements.len().max(1) as f64, words: words.into() }
+        Self { share: count as f64 / elements.len().max(1) as f64, partial: false, words: words.into() }
+    }
+
+    /// The same law, worth a word where it explains some of them only.
+    fn even_of_some(self) -> Self {
+        Self { partial: true, ..self }
     }
 }
 
 /// The part of the failing elements that a law must explain to be named alone.
 const EXPLAINS: f64 = 0.9;
-/// The part from which on it is worth a mention.
-const MENTION: f64 = 0.2;
+/// The part from which on a law of some is worth a mention.
+const MENTION: f64 = 0.02;
 
-/// The laws that explain the failing values, in words.
-pub(super) fn describe(scene: &Scene<'_>, output: &str, failures: &Failures<'_>) -> String {
+/// What became of the failing values, in words, and whether one law explains them.
+pub(super) fn describe(scene: &Scene<'_>, output: &str, failures: &Failures<'_>) -> (String, bool) {
     let elements = &failures.failing;
     let mut laws = exact(scene, output, failures);
     laws.extend(shuffles::laws(failures));
     laws.extend(ratios::laws(scene, failures));
     laws.extend(precision(elements));
     // The first of those that explain most.
-    let best = laws.into_iter().reduce(|best, law| if law.share > best.share { law } else { best });
-    let size = || {
-        let grown = growth(failures).map_or_else(String::new, |words| format!("; {words}"));
-        format!("{}{grown}", sizes(failures))
-    };
-    match best {
-        Some(law) if law.share == 1.0 => law.words,
-        Some(law) if law.share >= EXPLAINS => format!("{} ({:.0}% of them)", law.words, 100.0 * law.share),
-        Some(law) if law.share >= MENTION => {
-            format!("{} in {:.0}% of them; of all, {}", law.words, 100.0 * law.share, size())
-        }
-        _ => size(),
+    let best = laws.iter().reduce(|best, law| if law.share > best.share { law } else { best });
+    if let Some(law) = best.filter(|law| law.share >= EXPLAINS) {
+        let most = if law.share < 1.0 { format!(" ({:.0}% of them)", 100.0 * law.share) } else { String::new() };
+        return (format!("{}{most}", law.words), true);
     }
+    let some: Vec<String> = laws
+        .iter()
+        .filter(|law| law.partial && law.share >= MENTION && !failures.holds_codes())
+        .map(|law| format!("{} in {:.0}% of them", law.words, 100.0 * law.share))
+        .collect();
+    let grown = growth(failures);
+    (some.into_iter().chain([sizes(failures)]).chain(grown).collect::<Vec<_>>().join("; "), false)
 }
 
 /// Laws that hold bit for bit.
 fn exact(scene: &Scene<'_>, output: &str, failures: &Failures<'_>) -> Vec<Law> {
     let elements = &failures.failing;
     let mut laws = vec![
-        unwritten(scene, output, elements),
-        Law::holds(elements, "NaN", |x| x.got.is_nan()),
-        Law::holds(elements, "infinite", |x| x.got.is_infinite()),
-        Law::holds(elements, "zero where the oracle is not", |x| x.got == 0.0),
+        unwritten(scene, output, elements).even_of_some(),
+        Law::holds(elements, "NaN", |x| x.got.is_nan() && !is_poison(x)).even_of_some(),
+        Law::holds(elements, "infinite", |x| x.got.is_infinite()).even_of_some(),
+        Law::holds(elements, "zero where the oracle is not", |x| x.got == 0.0).even_of_some(),
     ];
     // A constant input says nothing by being found again.
     let varied = |data: &[f32]| elements.iter().any(|x| data[x.index].to_bits() != data[elements[0].index].to_bits());
@@ -75,11 +81,14 @@ fn exact(scene: &Scene<'_>, output: &str, failures: &Failures<'_>) -> Vec<Law> {
 /// Elements that still hold what the output was filled with before the launch.
 fn unwritten(scene: &Scene<'_>, output: &str, elements: &[Failing]) -> Law {
     let words = "never written: the fill pattern is still there";
-    let poison = u32::from_le_bytes(POISON[0]);
     match scene.outputs.get(output) {
         Some(Tensor::I8(data)) => Law::holds(elements, words, |x| data[x.index] == POISON[0][x.index % 4] as i8),
-        _ => Law::holds(elements, words, |x| x.got.to_bits() == poison),
+        _ => Law::holds(elements, words, is_poison),
     }
+}
+
+fn is_poison(x: &Failing) -> bool {
+    x.got.to_bits() == u32::from_le_bytes(POISON[0])
 }
 
 /// Values whose low bits are all zero went through a shorter format.
@@ -89,9 +98,9 @@ fn precision(elements: &[Failing]) -> Vec<Law> {
             x.got.is_finite() && x.got != 0.0 && x.got.to_bits().trailing_zeros() >= bits
         })
     };
-    // Integers and codes have short mantissas anyway.
-    let whole = elements.iter().all(|x| x.got.fract() == 0.0);
-    if whole || elements.len() < 4 {
+    // Integers, codes and small fractions have short mantissas anyway.
+    let short = elements.iter().filter(|x| (x.want as f32).to_bits().trailing_zeros() >= 13).count();
+    if 2 * short > elements.len() || elements.len() < 4 {
         return Vec::new();
     }
     vec![shorter("bf16", 16), shorter("f16 or tf32", 13)]
@@ -105,7 +114,8 @@ fn sizes(failures: &Failures<'_>) -> String {
         let (up, down) =
             (elements.iter().filter(|x| off(x) > 0.0).count(), elements.iter().filter(|x| off(x) < 0.0).count());
         let most = elements.iter().map(|x| off(x).abs()).fold(0.0, f64::max);
-        return format!("off by at most {most} codes, {up} above and {down} below");
+        let by = if most == 1.0 { "by 1".to_owned() } else { format!("by at most {most}") };
+        return format!("codes off {by}, {up} above and {down} below");
     }
     let mut relative: Vec<f64> = elements
         .iter()
@@ -125,6 +135,8 @@ fn sizes(failures: &Failures<'_>) -> String {
 
 /// Places along an axis from which on a growth can be told from noise.
 const STEPS: usize = 8;
+/// Most bins of an axis.
+const BINS: usize = 16;
 /// How many times the error must grow from the first quarter of an axis to the last.
 const GROWTH: f64 = 4.0;
 
@@ -132,11 +144,14 @@ const GROWTH: f64 = 4.0;
 fn growth(failures: &Failures<'_>) -> Option<String> {
     let layout = &failures.layout;
     (0..layout.axes.len()).find_map(|axis| {
-        let mut sums = vec![(0.0, 0.0); layout.axes[axis].size];
+        // Neighbours share a bin, so that the values' own scatter averages out.
+        let size = layout.axes[axis].size;
+        let bins = size.min(BINS);
+        let mut sums = vec![(0.0, 0.0); bins];
         for x in failures.failing.iter().filter(|x| layout.range().contains(&x.index)) {
             let error = f64::from(x.got) - x.want;
             if error.is_finite() {
-                let (errors, wants) = &mut sums[layout.coordinate(x.index, axis)];
+                let (errors, wants) = &mut sums[layout.coordinate(x.index, axis) * bins / size];
                 *errors += error * error;
                 *wants += x.want * x.want;
             }

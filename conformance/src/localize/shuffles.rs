@@ -32,7 +32,7 @@ fn transposed(failures: &Failures<'_>) -> Option<Law> {
     let inside: Vec<Failing> = failures.failing.iter().filter(|x| layout.range().contains(&x.index)).copied().collect();
     let count = inside.iter().filter(mirror).count();
     let words = format!("transposed: {} and {} are exchanged", rows.name, columns.name);
-    (inside.len() > 1).then(|| Law { share: count as f64 / failures.failing.len() as f64, words })
+    (inside.len() > 1).then(|| Law { share: count as f64 / failures.failing.len() as f64, partial: false, words })
 }
 
 /// The places along an axis that hold what other places should.
@@ -62,17 +62,27 @@ fn exchanged(failures: &Failures<'_>, axis: usize) -> Option<Law> {
         }
     }
     let share = explained as f64 / failures.failing.len() as f64;
-    let shift = pairs.first().map(|(place, other)| *other as i64 - *place as i64)?;
-    let uniform = pairs.iter().all(|(place, other)| *other as i64 - *place as i64 == shift);
+    // Around the end: a shift that wraps is one shift.
+    let distance = |(place, other): &(usize, usize)| (other + size - place) % size;
+    let shift = pairs.first().map(distance)?;
+    let uniform = pairs.iter().all(|pair| distance(pair) == shift);
     // One element in another's place may be chance, where values repeat.
     let enough = explained >= 2 * pairs.len() || (uniform && pairs.len() >= 4);
-    let words = if uniform && pairs.len() > 1 {
-        match shift {
-            1 => format!("each {name} holds what the next should"),
-            -1 => format!("each {name} holds what the one before should"),
-            2.. => format!("each {name} holds what the one {shift} later should"),
-            _ => format!("each {name} holds what the one {} earlier should", -shift),
+    let words = if uniform && pairs.len() > 2 {
+        match (shift, size - shift) {
+            (1, _) => format!("each {name} holds what the next should"),
+            (_, 1) => format!("each {name} holds what the one before should"),
+            (later, earlier) if later <= earlier => format!("each {name} holds what the one {later} later should"),
+            (_, earlier) => format!("each {name} holds what the one {earlier} earlier should"),
         }
+    } else if pairs.len() > 1 && pairs.iter().all(|(place, other)| pairs.contains(&(*other, *place))) {
+        let list: Vec<String> = pairs
+            .iter()
+            .filter(|(place, other)| place < other)
+            .take(PRINTED)
+            .map(|(place, other)| format!("{name}s {place} and {other}"))
+            .collect();
+        format!("{}{} are exchanged", list.join(", "), if pairs.len() > 2 * PRINTED { ", …" } else { "" })
     } else {
         let list: Vec<String> = pairs
             .iter()
@@ -81,5 +91,5 @@ fn exchanged(failures: &Failures<'_>, axis: usize) -> Option<Law> {
             .collect();
         format!("{}{}", list.join(", "), if pairs.len() > PRINTED { ", …" } else { "" })
     };
-    enough.then_some(Law { share, words })
+    enough.then_some(Law { share, partial: false, words })
 }

@@ -12,7 +12,7 @@ use super::{HEAD_SIZES, view, view_mut};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
-use crate::localize::Feeds;
+use crate::localize::{Feeds, Layout};
 use crate::regime::Regime;
 
 pub(super) const SUITES: &[&dyn Suite] = &[&Step];
@@ -126,6 +126,16 @@ impl Family for Step {
         let s = view_mut("S", &mut state, (hv, d, d))?;
         delta_rule::step(&x, s, view_mut("o", &mut o, (hv, d))?, HeadMap::Tile, &Family::contract(self).budget)?;
         Ok(Results::from([("S", state), ("o", o)]))
+    }
+
+    fn layout(&self, shape: &Shape, output: &str) -> Layout {
+        let (d, hv) = (shape.get(Dim::D), shape.get(Dim::Hv));
+        // An element of the output belongs to a row of the state.
+        if output == "S" {
+            Layout::new(&[("head", hv), ("row", d), ("column", d)])
+        } else {
+            Layout::new(&[("head", hv), ("row", d)])
+        }
     }
 
     fn feeds(&self, shape: &Shape, output: &str, index: usize) -> Feeds {
