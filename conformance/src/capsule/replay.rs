@@ -84,23 +84,36 @@ impl Replayed {
         !self.verdicts.is_empty() && self.verdicts.iter().all(|verdict| verdict.disposition == Disposition::Passed)
     }
 
-    /// What is not as recorded, a line an output.
-    pub fn differences(&self) -> Vec<String> {
+    /// What the verdict contradicts of the recorded one: outputs that were judged both times and came out otherwise, and the
+    /// whole, where one passed and the other did not.
+    pub fn contradictions(&self) -> Vec<String> {
         let recorded = &self.capsule.verdicts;
         let mut lines = Vec::new();
-        for verdict in &self.verdicts {
-            let (output, now) = (&verdict.output, verdict.disposition);
-            match recorded.iter().find(|recorded| recorded.output == *output) {
-                Some(Recorded { disposition, .. }) if *disposition == now => {}
-                Some(Recorded { disposition, .. }) => lines.push(format!("{output}: {now}, recorded {disposition}")),
-                None => lines.push(format!("{output}: {now}, not recorded")),
+        for Verdict { output, disposition: now, .. } in &self.verdicts {
+            let before = recorded.iter().find(|recorded| recorded.output == *output);
+            if let Some(Recorded { disposition, .. }) = before.filter(|before| before.disposition != *now) {
+                lines.push(format!("{output}: {now}, recorded {disposition}"));
             }
         }
-        let gone = recorded.iter().filter(|recorded| !self.verdicts.iter().any(|now| now.output == recorded.output));
-        lines.extend(
-            gone.map(|recorded| format!("{}: recorded {}, not met again", recorded.output, recorded.disposition)),
-        );
+        let passed = recorded.iter().all(|recorded| recorded.disposition == Disposition::Passed);
+        if lines.is_empty() && passed != self.passed() {
+            let word = |passed: bool| if passed { Disposition::Passed } else { Disposition::Failed };
+            lines.push(format!("{}, recorded {}", word(self.passed()), word(passed)));
+        }
         lines
+    }
+
+    /// What was met on one side only: an executor stops a launch for what another finds beside the buffer afterwards.
+    fn otherwise_found(&self) -> Option<String> {
+        let (now, before) = (&self.verdicts, &self.capsule.verdicts);
+        let failed = |disposition| disposition != Disposition::Passed;
+        let new = now.iter().filter(|now| failed(now.disposition) && before.iter().all(|old| old.output != now.output));
+        let gone =
+            before.iter().filter(|old| failed(old.disposition) && now.iter().all(|now| now.output != old.output));
+        let new: Vec<&str> = new.map(|verdict| verdict.output.as_str()).collect();
+        let gone: Vec<&str> = gone.map(|verdict| verdict.output.as_str()).collect();
+        let list = |names: &[&str]| if names.is_empty() { "nothing else".into() } else { names.join(", ") };
+        (!new.is_empty() || !gone.is_empty()).then(|| format!(", found by {}, recorded by {}", list(&new), list(&gone)))
     }
 
     /// How many elements of each output are not bit for bit as recorded.
@@ -133,11 +146,11 @@ impl fmt::Display for Replayed {
                 writeln!(f, "    {line}")?;
             }
         }
-        let differences = self.differences();
-        if differences.is_empty() {
-            write!(f, "  the same verdict as recorded")?;
+        let contradictions = self.contradictions();
+        if contradictions.is_empty() {
+            write!(f, "  the same verdict as recorded{}", self.otherwise_found().unwrap_or_default())?;
         } else {
-            write!(f, "  NOT the verdict that was recorded: {}", differences.join("; "))?;
+            write!(f, "  NOT the verdict that was recorded: {}", contradictions.join("; "))?;
         }
         if self.runner.is_none() {
             return writeln!(f, "; nothing was run: the recorded outputs were judged again");

@@ -30,7 +30,7 @@ pub(super) fn keep(runner: &mut Runner, results: &[CaseResult], folder: Option<&
                 0 => String::new(),
                 1 => "; 1 more failing case has none".to_owned(),
                 more => {
-                    format!("; {more} more failing cases have none, at most {} a kernel and output do", capsule::MOST)
+                    format!("; {more} more failing cases have none: at most {} a kernel and output", capsule::MOST)
                 }
             };
             let line = format!("{count} {capsules} in {}, for `gdn-conformance replay`{rest}", folder.display());

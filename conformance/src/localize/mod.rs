@@ -248,7 +248,9 @@ pub fn explain(scene: &Scene<'_>, check: &Check, worst: usize) -> Option<Explana
     if let Some(heaviest) = places::heaviest(&failures).filter(|_| !explained) {
         let _ = write!(pattern, "; {heaviest}");
     }
-    let _ = write!(pattern, "; {law}");
+    if !law.is_empty() {
+        let _ = write!(pattern, "; {law}");
+    }
     if let Some(place) = place {
         let _ = write!(pattern, "; worst at {place}");
     }

@@ -230,8 +230,8 @@ fn plural(name: &str) -> String {
 }
 
 fn single(axis: Axis, place: usize) -> String {
-    let last = if place > 0 && place + 1 == axis.size { "the last " } else { "" };
-    format!("{last}{} {place}", axis.name)
+    let Axis { name, size } = axis;
+    if place > 0 && place + 1 == size { format!("the last {name} ({place})") } else { format!("{name} {place}") }
 }
 
 fn from(axis: Axis, first: usize) -> String {

@@ -3,7 +3,7 @@
 use std::f64::consts::{LN_2, LOG2_E, SQRT_2};
 use std::fmt::Write as _;
 
-use gdn_gpu::contract::Shape;
+use gdn_gpu::contract::{Dim, Shape};
 
 use super::{Failing, Failures, Scene};
 use crate::localize::laws::Law;
@@ -161,10 +161,13 @@ fn constant(ratio: f64, known: f64, shape: &Shape) -> Option<String> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    for (dim, value) in shape.sizes().filter(|(_, value)| *value > 2) {
+    for (dim, value) in shape.sizes().filter(|(_, value)| *value > 4) {
         let size = value as f64;
-        let forms = [("", "", size), ("1/", "", 1.0 / size), ("√", "", size.sqrt()), ("1/√", "", 1.0 / size.sqrt())];
-        names.extend(forms.map(|(before, after, form)| (format!("{before}{dim}{after}"), form)));
+        names.extend([(dim.to_string(), size), (format!("1/{dim}"), 1.0 / size)]);
+        // Roots are taken of head sizes alone.
+        if matches!(dim, Dim::D | Dim::Hd) {
+            names.extend([(format!("√{dim}"), size.sqrt()), (format!("1/√{dim}"), 1.0 / size.sqrt())]);
+        }
     }
     let tolerance = 1e-6_f64.max(4.0 * known);
     names
