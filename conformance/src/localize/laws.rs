@@ -32,7 +32,7 @@ const MENTION: f64 = 0.02;
 
 /// What became of the failing values, in words, and whether one law explains them.
 pub(super) fn describe(scene: &Scene<'_>, output: &str, failures: &Failures<'_>) -> (String, bool) {
-    let elements = &failures.failing;
+    let elements = &failures.sample;
     let mut laws = exact(scene, output, failures);
     laws.extend(shuffles::laws(failures));
     laws.extend(ratios::laws(scene, failures));
@@ -54,7 +54,7 @@ pub(super) fn describe(scene: &Scene<'_>, output: &str, failures: &Failures<'_>)
 
 /// Laws that hold bit for bit.
 fn exact(scene: &Scene<'_>, output: &str, failures: &Failures<'_>) -> Vec<Law> {
-    let elements = &failures.failing;
+    let elements = &failures.sample;
     let mut laws = vec![
         unwritten(scene, output, elements).even_of_some(),
         Law::holds(elements, "NaN", |x| x.got.is_nan() && !is_poison(x)).even_of_some(),
@@ -150,7 +150,7 @@ fn growth(failures: &Failures<'_>) -> Option<String> {
         let size = layout.axes[axis].size;
         let bins = size.min(BINS);
         let mut sums = vec![(0.0, 0.0); bins];
-        for x in failures.failing.iter().filter(|x| layout.range().contains(&x.index)) {
+        for x in failures.sample.iter().filter(|x| layout.range().contains(&x.index)) {
             let error = f64::from(x.got) - x.want;
             if error.is_finite() {
                 let (errors, wants) = &mut sums[layout.coordinate(x.index, axis) * bins / size];

@@ -41,7 +41,7 @@ fn fit(elements: &[Failing]) -> Option<(f64, f64, f64)> {
 
 /// Constant ratio, constant ratio in each place of an axis, constant offset.
 pub(super) fn laws(scene: &Scene<'_>, failures: &Failures<'_>) -> Vec<Law> {
-    let elements = &failures.failing;
+    let elements = &failures.sample;
     let says = informative(elements);
     // Elements that say nothing do not count; those that are not finite are not explained.
     let finite = elements.iter().filter(|x| x.got.is_finite()).count() as f64 / elements.len() as f64;
@@ -115,7 +115,7 @@ fn input_like(scene: &Scene<'_>, fits: &[(usize, f64, f64)], size: usize) -> Opt
 
 /// A constant difference.
 fn offset(failures: &Failures<'_>) -> Option<Law> {
-    let elements: Vec<&Failing> = failures.failing.iter().filter(|x| x.got.is_finite() && x.want.is_finite()).collect();
+    let elements: Vec<&Failing> = failures.sample.iter().filter(|x| x.got.is_finite() && x.want.is_finite()).collect();
     let finest = elements.iter().map(|x| x.slack).min_by(f64::total_cmp)?;
     let mut differences: Vec<f64> =
         elements.iter().filter(|x| x.slack <= 4.0 * finest).map(|x| f64::from(x.got) - x.want).collect();
@@ -124,13 +124,13 @@ fn offset(failures: &Failures<'_>) -> Option<Law> {
     let explained = |x: &&&Failing| {
         (f64::from(x.got) - x.want - offset).abs() <= 2.0 * x.slack + ulp(x) && offset.abs() > INFORMATIVE * x.slack
     };
-    let share = elements.iter().filter(explained).count() as f64 / failures.failing.len() as f64;
+    let share = elements.iter().filter(explained).count() as f64 / failures.sample.len() as f64;
     let words = if failures.holds_codes() {
         format!("got − oracle is {offset:+} throughout")
     } else {
         format!("got − oracle is {} throughout", digits(offset))
     };
-    (failures.failing.len() > 1).then_some(Law { share, partial: false, words })
+    (failures.sample.len() > 1).then_some(Law { share, partial: false, words })
 }
 
 /// Six significant digits; near one, the distance from it.

@@ -29,10 +29,10 @@ fn transposed(failures: &Failures<'_>) -> Option<Law> {
         let (row, column) = (index / side % side, index % side);
         failures.would_pass(x.index, layout.offset + index - index % (side * side) + column * side + row)
     };
-    let inside: Vec<Failing> = failures.failing.iter().filter(|x| layout.range().contains(&x.index)).copied().collect();
+    let inside: Vec<Failing> = failures.sample.iter().filter(|x| layout.range().contains(&x.index)).copied().collect();
     let count = inside.iter().filter(mirror).count();
     let words = format!("transposed: {} and {} are exchanged", rows.name, columns.name);
-    (inside.len() > 1).then(|| Law { share: count as f64 / failures.failing.len() as f64, partial: false, words })
+    (inside.len() > 1).then(|| Law { share: count as f64 / failures.sample.len() as f64, partial: false, words })
 }
 
 /// The places along an axis that hold what other places should.
@@ -44,7 +44,7 @@ fn exchanged(failures: &Failures<'_>, axis: usize) -> Option<Law> {
     }
     let stride = layout.stride(axis);
     let mut groups: Vec<Vec<usize>> = vec![Vec::new(); size];
-    for x in failures.failing.iter().filter(|x| layout.range().contains(&x.index)) {
+    for x in failures.sample.iter().filter(|x| layout.range().contains(&x.index)) {
         groups[layout.coordinate(x.index, axis)].push(x.index);
     }
     let mut pairs: Vec<(usize, usize)> = Vec::new();
@@ -61,7 +61,7 @@ fn exchanged(failures: &Failures<'_>, axis: usize) -> Option<Law> {
             explained += indices.len();
         }
     }
-    let share = explained as f64 / failures.failing.len() as f64;
+    let share = explained as f64 / failures.sample.len() as f64;
     // Around the end: a shift that wraps is one shift.
     let distance = |(place, other): &(usize, usize)| (other + size - place) % size;
     let shift = pairs.first().map(distance)?;
