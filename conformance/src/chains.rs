@@ -268,6 +268,7 @@ impl ChainCurve {
                 reading.token,
                 number(reading.bound)
             ),
+            explanation: None,
         }
     }
 }

@@ -1,15 +1,22 @@
 //! `check`: runs cases, token by token, and judges every output of every launch.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gdn_gpu::run::{RunError, Tensors};
+use gdn_gpu::contract::Shape;
+use gdn_gpu::run::{Outcome, RunError, Tensors};
 use gdn_gpu::vm::FunctionCoverage;
+use gdn_reference::ShapeError;
 
+use crate::capsule::Shelf;
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::error::Error;
 use crate::family::{Suite, carry};
+use crate::localize::{self, Scene};
 use crate::runner::Runner;
 use crate::suites;
 use crate::verdict::{self, Disposition, Verdict};
@@ -20,6 +27,21 @@ pub struct CaseResult {
     /// The case.
     pub case: Case,
     /// Its outputs' verdicts, each the worst over the tokens.
+    pub verdicts: Vec<Verdict>,
+    /// The first launch that failed. Of a run's many cases only the first few failing ones keep theirs.
+    pub failing: Option<Box<FailingLaunch>>,
+}
+
+/// A launch that failed, whole: what a capsule is made of.
+#[derive(Clone, Debug)]
+pub struct FailingLaunch {
+    /// The token.
+    pub token: u32,
+    /// What the launch was given.
+    pub inputs: Tensors,
+    /// What it left; nothing where it did not come to an end.
+    pub outputs: Tensors,
+    /// The verdicts on this launch alone.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -35,36 +57,59 @@ impl CaseResult {
 /// # Errors
 /// Where the case is outside of the contract.
 pub fn run_case(runner: &mut Runner, case: &Case) -> Result<CaseResult, Error> {
+    run_case_in(runner, case, Detail::Explained)
+}
+
+/// Runs one case in the detail that is wanted.
+///
+/// # Errors
+/// As [`run_case`].
+pub fn run_case_in(runner: &mut Runner, case: &Case, detail: Detail) -> Result<CaseResult, Error> {
     let suite = suites::find(case.contract.kernel)?;
     let mut worst: BTreeMap<String, Verdict> = BTreeMap::new();
+    let mut utilizations: BTreeMap<String, Vec<(u32, f64)>> = BTreeMap::new();
     let mut carried: Option<Tensors> = None;
+    let mut failing = None;
     for token in 0..case.tokens {
         let draws = Draws::new(case, token);
         let mut inputs = suite.draw(case, &draws);
         if let Some(state) = carried.take() {
             inputs.extend(state);
         }
-        let (verdicts, outputs) = match launch(runner, suite, case, &inputs, u64::from(token)) {
+        let (verdicts, outputs) = match launch(runner, suite, case, &inputs, u64::from(token), detail) {
             Ok(done) => done,
             Err(Error::Run(RunError::Executor(error))) => {
                 (vec![Verdict::found("launch", error.to_string())], Tensors::new())
             }
             Err(error) => return Err(error),
         };
+        let mut state = Tensors::new();
+        carry(case.contract, &mut state, &outputs);
+        let ended = outputs.is_empty();
+        if failing.is_none() && verdicts.iter().any(|verdict| verdict.disposition == Disposition::Failed) {
+            failing = Some(Box::new(FailingLaunch { token, inputs, outputs, verdicts: verdicts.clone() }));
+        }
         for mut verdict in verdicts {
+            if verdict.disposition == Disposition::Failed {
+                utilizations.entry(verdict.output.clone()).or_default().push((token, verdict.utilization));
+            }
             if case.tokens > 1 {
                 verdict.detail = format!("token {token}: {}", verdict.detail);
             }
             merge(&mut worst, verdict);
         }
-        if outputs.is_empty() {
+        if ended {
             break;
         }
-        let mut state = Tensors::new();
-        carry(case.contract, &mut state, &outputs);
         carried = Some(state);
     }
-    Ok(CaseResult { case: case.clone(), verdicts: worst.into_values().collect() })
+    let mut verdicts: Vec<Verdict> = worst.into_values().collect();
+    for verdict in verdicts.iter_mut().filter(|_| case.tokens > 1) {
+        if let (Some(explanation), Some(failed)) = (&mut verdict.explanation, utilizations.get(&verdict.output)) {
+            let _ = write!(explanation.pattern, "; {}", localize::tokens(failed, case.tokens));
+        }
+    }
+    Ok(CaseResult { case: case.clone(), verdicts, failing })
 }
 
 /// One launch and its verdicts; the outputs, for the next token.
@@ -74,13 +119,52 @@ fn launch(
     case: &Case,
     inputs: &Tensors,
     token: u64,
+    detail: Detail,
 ) -> Result<(Vec<Verdict>, Tensors), Error> {
     let outcome = runner.run(suite, &case.shape, inputs, case.seed.wrapping_add(token))?;
-    let checks = suite.expect(&case.shape, inputs, &outcome.outputs)?;
-    let mut verdicts: Vec<Verdict> =
-        checks.iter().map(|check| verdict::judge(check, outcome.outputs.get(check.output))).collect();
-    verdicts.extend(outcome.findings.iter().map(verdict::memory));
+    let verdicts = judge_in(suite, &case.shape, inputs, &outcome, detail)?;
     Ok((verdicts, outcome.outputs))
+}
+
+/// The verdicts on what a launch left, each failure explained.
+///
+/// # Errors
+/// Where inputs do not fit the shape.
+pub fn judge(
+    suite: &dyn Suite,
+    shape: &Shape,
+    inputs: &Tensors,
+    outcome: &Outcome,
+) -> Result<Vec<Verdict>, ShapeError> {
+    judge_in(suite, shape, inputs, outcome, Detail::Explained)
+}
+
+/// Whether failures are explained, which takes longer than to find them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Verdicts only.
+    Plain,
+    /// With the pattern of the failing elements and the inputs that feed the worst.
+    Explained,
+}
+
+fn judge_in(
+    suite: &dyn Suite,
+    shape: &Shape,
+    inputs: &Tensors,
+    outcome: &Outcome,
+    detail: Detail,
+) -> Result<Vec<Verdict>, ShapeError> {
+    let checks = suite.expect(shape, inputs, &outcome.outputs)?;
+    let scene = Scene { suite, shape, inputs, outputs: &outcome.outputs };
+    let judged = checks.iter().map(|check| {
+        let mut verdict = verdict::judge(check, outcome.outputs.get(check.output));
+        if verdict.failures > 0 && detail == Detail::Explained {
+            verdict.explanation = localize::explain(&scene, check, verdict.index);
+        }
+        verdict
+    });
+    Ok(judged.chain(outcome.findings.iter().map(verdict::memory)).collect())
 }
 
 /// Keeps the worse of two verdicts on the same output.
@@ -114,7 +198,8 @@ pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Syn
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len().max(1));
     let forks = (0..threads).map(|_| runner.fork()).collect::<Result<Vec<_>, _>>()?;
     let next = AtomicUsize::new(0);
-    let (next, done) = (&next, &done);
+    let shelf = Mutex::new(Shelf::default());
+    let (next, done, shelf) = (&next, &done, &shelf);
     let parts: Vec<Part> = std::thread::scope(|scope| {
         let workers: Vec<_> = forks
             .into_iter()
@@ -124,7 +209,11 @@ pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Syn
                     while let Some((i, case)) =
                         Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, cases.get(i)?)))
                     {
-                        let result = run_case(&mut own, case)?;
+                        let mut result = run_case(&mut own, case)?;
+                        if let Some(failing) = result.failing.take() {
+                            let place = (i, case.contract.kernel);
+                            shelf.lock().unwrap_or_else(PoisonError::into_inner).offer(place, failing);
+                        }
                         done(&result);
                         results.push((i, result));
                     }
@@ -147,6 +236,10 @@ pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Syn
         }
     }
     results.sort_by_key(|(i, _)| *i);
+    let mut kept = std::mem::take(&mut *shelf.lock().unwrap_or_else(PoisonError::into_inner)).kept();
+    for (i, result) in &mut results {
+        result.failing = kept.remove(i);
+    }
     Ok(Run { results: results.into_iter().map(|(_, result)| result).collect(), coverage })
 }
 

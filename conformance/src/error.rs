@@ -67,6 +67,12 @@ pub enum Error {
         /// What went wrong.
         problem: String,
     },
+    /// A capsule of a run without a program.
+    #[error("{case}: its capsule holds no program; give one with --kernels FILE, or judge it with --executor none")]
+    NoProgram {
+        /// The case.
+        case: String,
+    },
     /// Nothing was left to run.
     #[error("no case matches {filter}; `gdn-conformance list` shows kernels and regimes")]
     NoCases {

@@ -9,6 +9,7 @@ use gdn_reference::scalar::{Bounded, Perturbed, Scalar};
 
 use crate::case::Case;
 use crate::draw::Draws;
+use crate::localize::{Feeds, Layout, feeds};
 use crate::regime::Regime;
 use crate::verdict::{Check, Want};
 
@@ -65,6 +66,17 @@ pub trait Family: Sync {
     fn derived_bounds(&self, _results: &Results<Bounded>, _outputs: &Tensors) -> Vec<Check> {
         Vec::new()
     }
+
+    /// How an output's flat indices read.
+    fn layout(&self, shape: &Shape, output: &str) -> Layout {
+        let found = Family::contract(self).buffers().find(|(name, _)| *name == output);
+        found.map_or_else(|| Layout::new(&[]), |(_, spec)| Layout::of(&spec, shape))
+    }
+
+    /// What feeds an element of an output, the likeliest to matter first.
+    fn feeds(&self, shape: &Shape, output: &str, index: usize) -> Feeds {
+        feeds(Family::contract(self), shape, output, index)
+    }
 }
 
 /// [`Family`] with the scalar chosen: what the registry holds.
@@ -92,6 +104,12 @@ pub trait Suite: Sync {
     /// # Errors
     /// Where inputs do not fit the shape.
     fn model(&self, shape: &Shape, inputs: &Tensors, seed: u64) -> Result<Tensors, ShapeError>;
+
+    /// How an output's flat indices read.
+    fn layout(&self, shape: &Shape, output: &str) -> Layout;
+
+    /// What feeds an element of an output, the likeliest to matter first.
+    fn feeds(&self, shape: &Shape, output: &str, index: usize) -> Feeds;
 }
 
 impl<F: Family> Suite for F {
@@ -152,6 +170,14 @@ impl<F: Family> Suite for F {
         let derived = self.derived(inputs, &outputs);
         outputs.extend(derived);
         Ok(outputs)
+    }
+
+    fn layout(&self, shape: &Shape, output: &str) -> Layout {
+        Family::layout(self, shape, output)
+    }
+
+    fn feeds(&self, shape: &Shape, output: &str, index: usize) -> Feeds {
+        Family::feeds(self, shape, output, index)
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::cases;
-use crate::check::run_case;
+use crate::check::{Detail, run_case_in};
 use crate::error::Error;
 use crate::mutants::{self, Mutant};
 use crate::runner::Runner;
@@ -123,7 +123,7 @@ pub fn fate(
             break;
         }
         before(case);
-        let result = run_case(&mut runner, case)?;
+        let result = run_case_in(&mut runner, case, Detail::Plain)?;
         fate.cases += 1;
         let failed = result.verdicts.iter().filter(|verdict| verdict.disposition == Disposition::Failed);
         let strongest =

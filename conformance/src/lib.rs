@@ -1,9 +1,12 @@
 //! Numerical conformance of gated-delta-rule GPU kernels: cases, verdicts, reports and the command line.
 //!
 //! Data flows one way: a [`case::Case`] draws inputs, a [`runner::Runner`] turns them into outputs, a
-//! [`verdict::Verdict`] compares those with the oracle's bounds, a [`report::Report`] says what came of it.
+//! [`verdict::Verdict`] compares those with the oracle's bounds, a [`localize::Explanation`] says why it failed, a [`report::Report`] says what came of
+//! it all, and a [`capsule::Capsule`] keeps a failure to be run again anywhere.
 #![forbid(unsafe_code)]
 
+pub mod agreement;
+pub mod capsule;
 pub mod case;
 pub mod cases;
 pub mod chains;
@@ -15,6 +18,7 @@ pub mod draw;
 pub mod error;
 pub mod family;
 pub mod kill;
+pub mod localize;
 pub mod mutants;
 pub mod probe;
 pub mod regime;

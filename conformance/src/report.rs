@@ -77,6 +77,15 @@ pub struct Record {
     pub index: usize,
     /// The worst element in words.
     pub detail: String,
+    /// Where the failing elements lie, and what became of their values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// What feeds the worst element.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<String>,
+    /// The known-wrong kernel that it looks like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<String>,
 }
 
 /// A whole report.
@@ -105,6 +114,9 @@ impl Report {
                     ulp: finite(verdict.ulp),
                     index: verdict.index,
                     detail: verdict.detail.clone(),
+                    pattern: verdict.explanation.as_ref().map(|why| why.pattern.clone()),
+                    inputs: verdict.explanation.as_ref().map(|why| why.inputs.clone()),
+                    nearest: verdict.explanation.as_ref().and_then(|why| why.nearest.clone()),
                 })
             })
             .collect();
@@ -221,10 +233,18 @@ pub fn folder_of(path: &Path) -> Result<&Path, Error> {
 /// # Errors
 /// Where the folder does not exist or cannot be written.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// [`write_whole`] of anything.
+///
+/// # Errors
+/// Where the folder does not exist or cannot be written.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let folder = folder_of(path)?;
     let cannot = |error: &dyn std::fmt::Display| Error::file(path, format!("cannot be written: {error}"));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| cannot(&error.kind()))?;
-    file.write_all(text.as_bytes()).map_err(|error| cannot(&error))?;
+    file.write_all(bytes).map_err(|error| cannot(&error))?;
     file.persist(path).map_err(|error| cannot(&error.error))?;
     Ok(())
 }

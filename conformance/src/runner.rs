@@ -56,6 +56,21 @@ impl Runner {
         Ok(None)
     }
 
+    /// The program that holds a kernel, or nothing where none does.
+    ///
+    /// # Errors
+    /// When the device no longer answers.
+    pub fn program(&mut self, kernel: &str) -> Result<Option<Program>, Error> {
+        let module = self.module(kernel)?;
+        let Self::Kernels { executor, programs } = self else { return Ok(None) };
+        for program in programs {
+            if Some(executor.load(program)?) == module {
+                return Ok(Some(program.clone()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether a kernel can be run: the model has all of them.
     ///
     /// # Errors

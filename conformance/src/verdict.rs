@@ -7,6 +7,8 @@ use gdn_gpu::run::{Finding, Tensor};
 use gdn_reference::scalar::Bounded;
 use serde::{Deserialize, Serialize};
 
+use crate::localize::Explanation;
+
 /// What one element must be.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Want {
@@ -78,6 +80,8 @@ pub struct Verdict {
     pub undetermined: usize,
     /// The worst element, or what was found, in words.
     pub detail: String,
+    /// Why, where it failed and there are elements to look at.
+    pub explanation: Option<Explanation>,
 }
 
 /// One element against its want.
@@ -88,6 +92,23 @@ struct Element {
 }
 
 impl Want {
+    /// Whether an element may be this float or code.
+    pub fn admits(&self, got: f32, code: i32) -> bool {
+        self.judge(got, code).utilization <= 1.0
+    }
+
+    /// The middle of what an element may be, and how far from it.
+    pub fn centre(&self) -> (f64, f64) {
+        match self {
+            Self::Near(want) => (want.value, want.bound),
+            Self::Bits(bits) => (f64::from(f32::from_bits(*bits)), 0.0),
+            Self::Code(range) => {
+                let (start, end) = (f64::from(*range.start()), f64::from(*range.end()));
+                (f64::midpoint(start, end), (end - start) / 2.0)
+            }
+        }
+    }
+
     fn judge(&self, got: f32, code: i32) -> Element {
         let hit =
             |ok: bool| Element { utilization: if ok { 0.0 } else { f64::INFINITY }, ulp: 0.0, undetermined: false };
@@ -136,6 +157,15 @@ fn ulps(value: f64, got: f32) -> f64 {
     distance / 2f64.powi(exponent - 23)
 }
 
+/// The elements as floats, and as integers where they are.
+pub(crate) fn values(tensor: &Tensor) -> Vec<(f32, i32)> {
+    match tensor {
+        Tensor::F32(x) => x.iter().map(|&x| (x, 0)).collect(),
+        Tensor::I8(x) => x.iter().map(|&x| (f32::from(x), i32::from(x))).collect(),
+        Tensor::I32(x) => x.iter().map(|&x| (x as f32, x)).collect(),
+    }
+}
+
 /// Judges one output.
 ///
 /// An output that is missing, has another length than the oracle's, or has no element fails: nothing compared is no pass.
@@ -154,13 +184,9 @@ pub fn judge(check: &Check, got: Option<&Tensor>) -> Verdict {
         failures: 0,
         undetermined: 0,
         detail: String::new(),
+        explanation: None,
     };
-    let values: Vec<(f32, i32)> = match got {
-        Some(Tensor::F32(x)) => x.iter().map(|&x| (x, 0)).collect(),
-        Some(Tensor::I8(x)) => x.iter().map(|&x| (f32::from(x), i32::from(x))).collect(),
-        Some(Tensor::I32(x)) => x.iter().map(|&x| (x as f32, x)).collect(),
-        None => Vec::new(),
-    };
+    let values = got.map(values).unwrap_or_default();
     if values.len() != check.wants.len() || values.is_empty() {
         verdict.utilization = f64::INFINITY;
         verdict.detail = format!("{} elements, {} expected", values.len(), check.wants.len());
@@ -213,6 +239,7 @@ impl Verdict {
             failures: 1,
             undetermined: 0,
             detail: detail.into(),
+            explanation: None,
         }
     }
 }

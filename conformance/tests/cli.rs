@@ -208,7 +208,9 @@ fn a_kernel_that_does_nothing_fails_and_the_rest_of_the_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("idle.ptx");
     std::fs::write(&path, IDLE_GATE).unwrap();
-    let (status, text) = transcript(&["check", "--kernels", &path.to_string_lossy(), "--regime", "gaussian"]);
+    let capsules = folder.path().join("capsules");
+    let args = ["check", "--kernels", &path.to_string_lossy(), "--regime", "gaussian", "--capsules"];
+    let (status, text) = transcript(&[&args[..], &[&capsules.to_string_lossy()]].concat());
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("FAILED: gk_gate_mul(n=1,regime=gaussian,scale=2^0,seed=0x51) ctx: [0] ="), "{text}");
     assert!(

@@ -61,6 +61,11 @@ fn header(source: &str) -> String {
     format!("// source sha256 {}", hash(source))
 }
 
+/// The hash of the source that a PTX text says it was made of, where it says so.
+pub fn source_hash(ptx: &str) -> Option<&str> {
+    ptx.lines().next()?.strip_prefix("// source sha256 ")
+}
+
 /// Compiles a source to what belongs in `golden/ptx/`.
 ///
 /// # Errors

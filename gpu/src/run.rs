@@ -16,7 +16,7 @@ pub const GUARD: usize = 256;
 const GUARD_WORD: [u8; 4] = 0x7fa5_5a5a_u32.to_le_bytes();
 
 /// What outputs hold before the first and the second launch: signalling NaNs, and int8 codes that differ in every byte.
-const POISON: [[u8; 4]; 2] = [0x7fa1_b2c3_u32.to_le_bytes(), 0x7fb6_4d3c_u32.to_le_bytes()];
+pub const POISON: [[u8; 4]; 2] = [0x7fa1_b2c3_u32.to_le_bytes(), 0x7fb6_4d3c_u32.to_le_bytes()];
 
 /// The contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]

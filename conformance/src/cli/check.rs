@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{NONCONFORMANT, PASS, Selection, executor, not_run, program, progress};
+use gdn_gpu::vm::Options;
+
+use super::{NONCONFORMANT, PASS, Selection, executor, executor_with, failures, not_run, program, progress};
+use crate::agreement;
 use crate::case::Case;
 use crate::cases::Profile;
 use crate::check::{self, CaseResult};
@@ -40,6 +43,13 @@ pub(super) struct Args {
     /// Random cases of each kernel beyond the default profile.
     #[arg(long, default_value_t = 0)]
     cases: usize,
+    /// Write the first failing cases of each kernel and output to this folder, each a file that `replay` runs again; by default
+    /// `target/capsules` where there is a `target`, else `capsules`.
+    #[arg(long, value_name = "FOLDER")]
+    capsules: Option<PathBuf>,
+    /// Also make every launch on the virtual machine, and say how many elements of the outputs agree bit for bit.
+    #[arg(long)]
+    compare: bool,
     /// Write every verdict to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -56,7 +66,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     }
     let (executor, absent) = executor(args.executor)?;
     let mut not_run = not_run(absent.as_deref());
-    let runner = match &args.kernels {
+    let mut runner = match &args.kernels {
         None => Runner::kernels(executor)?,
         Some(path) => {
             let mut runner = Runner::programs(executor, vec![program(path)?])?;
@@ -77,18 +87,31 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
 
     let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &run.results);
     say!("{}", report.table());
-    for failure in report.failures() {
-        say!("{}: {} {}: {}", failure.disposition, failure.case, failure.output, failure.detail);
+    let (capsules, kept) = failures::keep(&mut runner, &run.results, args.capsules.as_deref());
+    for line in failures::lines(&report, &capsules) {
+        say!("{line}");
     }
     let coverage = Coverage::of(&run.coverage);
-    if !coverage.is_empty() {
+    // Single cases and few regimes cannot reach every block: what they miss says nothing.
+    if !coverage.is_empty() && args.case.is_empty() && args.regime.is_empty() {
         say!("{}", coverage::table(&coverage));
+        for line in coverage::missed(&coverage).iter().filter(|_| args.profile == Profile::Full) {
+            say!("{line}");
+        }
     }
-    for line in coverage::missed(&coverage) {
-        say!("{line}");
+    if args.compare {
+        let (machine, _) = executor_with(Selection::Vm, Options { checks: false, ..Options::default() })?;
+        let mut machine = match &args.kernels {
+            None => Runner::kernels(machine)?,
+            Some(path) => Runner::programs(machine, vec![program(path)?])?,
+        };
+        say!("{}", agreement::table(&agreement::compare(&mut runner, &mut machine, &cases)?));
     }
     for line in &not_run {
         say!("not run: {line}");
+    }
+    if let Some(line) = kept {
+        say!("{line}");
     }
     let failed = report.failures().count();
     say!("{} cases, {} verdicts, {failed} not passed", report.cases(), report.records.len());

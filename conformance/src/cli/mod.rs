@@ -24,6 +24,7 @@ macro_rules! say {
 mod check;
 mod compile;
 mod detect;
+mod failures;
 mod list;
 mod mutants;
 mod probe;
@@ -53,6 +54,7 @@ Examples:
   gdn-conformance replay golden/vectors/*.safetensors
   gdn-conformance mutants                            does the suite notice every known fault?
   gdn-conformance probe --executor cuda --out golden/probe/sm_90.txt
+  gdn-conformance replay target/capsules/gdn_step-0a1b2c3d4e.safetensors --executor none
   gdn-conformance list
 
 Exit status: 0 pass, 1 nonconformant, 2 could not run.";
@@ -61,7 +63,8 @@ Exit status: 0 pass, 1 nonconformant, 2 could not run.";
 enum Command {
     /// Run cases and judge every output against the oracle's bounds.
     Check(check::Args),
-    /// Drive the kernels through recorded tokens and compare with the oracle, and the oracle with the file's answers.
+    /// Run a failure's capsule again; or drive the kernels through recorded tokens and compare with the oracle, and the oracle
+    /// with the file's answers.
     Replay(replay::Args),
     /// Run known-wrong kernels and say which case kills which; survivors fail.
     Mutants(mutants::Args),

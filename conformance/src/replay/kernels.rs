@@ -7,10 +7,11 @@ use gdn_gpu::run::{Tensor, Tensors};
 use gdn_reference::HeadMap;
 
 use super::recording::{Attention, Layer, Linear, Recording};
+use crate::check;
 use crate::error::Error;
 use crate::runner::Runner;
 use crate::suites;
-use crate::verdict::{self, Disposition, Verdict};
+use crate::verdict::{Disposition, Verdict};
 
 /// The worst verdict of each kernel's outputs over all tokens.
 ///
@@ -45,9 +46,7 @@ impl Chain<'_> {
     fn launch_tensors(&mut self, kernel: &'static str, shape: &Shape, inputs: Tensors) -> Result<Tensors, Error> {
         let suite = suites::find(kernel)?;
         let outcome = self.runner.run(suite, shape, &inputs, self.token as u64)?;
-        let checks = suite.expect(shape, &inputs, &outcome.outputs)?;
-        let judged = checks.iter().map(|check| verdict::judge(check, outcome.outputs.get(check.output)));
-        for mut verdict in judged.chain(outcome.findings.iter().map(verdict::memory)) {
+        for mut verdict in check::judge(suite, shape, &inputs, &outcome)? {
             verdict.detail = format!("token {}: {}", self.token, verdict.detail);
             let rank = |v: &Verdict| (v.disposition == Disposition::Failed, v.utilization);
             let key = (kernel, verdict.output.clone());

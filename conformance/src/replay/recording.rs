@@ -1,6 +1,6 @@
 //! Recordings on disk: safetensors with `in.*`, optional `out.*`, and the layer's sizes as metadata.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use gdn_reference::HeadMap;
@@ -88,7 +88,22 @@ impl Recording {
 struct Reader<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,
-    metadata: std::collections::HashMap<String, String>,
+    metadata: HashMap<String, String>,
+}
+
+/// Reads a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|error| Error::file(path, format!("cannot be read: {error}")))
+}
+
+/// The tensors and the metadata of a whole safetensors file.
+pub(crate) fn whole<'a>(path: &Path, bytes: &'a [u8]) -> Result<(SafeTensors<'a>, HashMap<String, String>), Error> {
+    let broken = |error: safetensors::SafeTensorError| {
+        Error::file(path, format!("is not a whole safetensors file ({error}); copy or record it again"))
+    };
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
+    let metadata = header.metadata().clone().unwrap_or_default();
+    Ok((SafeTensors::deserialize(bytes).map_err(broken)?, metadata))
 }
 
 /// Loads a recording and checks that all of it is there.
@@ -96,14 +111,9 @@ struct Reader<'a> {
 /// # Errors
 /// Names the file and what is wrong: unreadable, not whole, a tensor missing, of another type, or of another shape.
 pub fn load(path: &Path) -> Result<Recording, Error> {
-    let bytes = std::fs::read(path).map_err(|error| Error::file(path, format!("cannot be read: {error}")))?;
-    let broken = |error: safetensors::SafeTensorError| {
-        Error::file(path, format!("is not a whole safetensors file ({error}); copy or record it again"))
-    };
-    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
-    let metadata = header.metadata().clone().unwrap_or_default();
-    let reader = Reader { path, tensors: SafeTensors::deserialize(&bytes).map_err(broken)?, metadata };
-    reader.recording()
+    let bytes = read(path)?;
+    let (tensors, metadata) = whole(path, &bytes)?;
+    Reader { path, tensors, metadata }.recording()
 }
 
 impl Reader<'_> {

@@ -12,6 +12,7 @@ use super::{HEAD_SIZES, view, view_mut, with_eps};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
+use crate::localize::{Feeds, Layout};
 use crate::regime::Regime;
 
 pub(super) const SUITES: &[&dyn Suite] = &[&Conv { fused: false }, &Conv { fused: true }];
@@ -117,5 +118,32 @@ impl Family for Conv {
 
     fn is_copy(&self, _shape: &Shape, output: &str, _index: usize) -> bool {
         output == "cs"
+    }
+
+    fn layout(&self, shape: &Shape, output: &str) -> Layout {
+        let (c, t) = (shape.get(Dim::C), shape.get(Dim::T));
+        match (output, self.fused) {
+            ("cs", _) => Layout::new(&[("tap", t), ("channel", c)]),
+            (_, false) => Layout::new(&[("channel", c)]),
+            (_, true) => {
+                let d = shape.get(Dim::D);
+                Layout::new(&[("chunk", c / d), ("channel", d)])
+            }
+        }
+    }
+
+    fn feeds(&self, shape: &Shape, output: &str, index: usize) -> Feeds {
+        let (c, t) = (shape.get(Dim::C), shape.get(Dim::T));
+        let channel = index % c;
+        let at = |tap: usize| tap * c + channel..tap * c + channel + 1;
+        if output == "cs" {
+            return vec![if index / c + 1 < t { ("cs", at(index / c + 1)) } else { ("x", at(0)) }];
+        }
+        let mut feeds = vec![("x", at(0))];
+        // The oldest tap leaves the ring; the taps nearest the newest are printed.
+        let first = t.saturating_sub(8);
+        feeds.extend((first.max(1)..t).map(|tap| ("cs", at(tap))));
+        feeds.extend((first..t).map(|tap| ("wc", at(tap))));
+        feeds
     }
 }

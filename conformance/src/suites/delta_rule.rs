@@ -12,6 +12,7 @@ use super::{HEAD_SIZES, view, view_mut};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
+use crate::localize::{Feeds, Layout};
 use crate::regime::Regime;
 
 pub(super) const SUITES: &[&dyn Suite] = &[&Step];
@@ -125,5 +126,26 @@ impl Family for Step {
         let s = view_mut("S", &mut state, (hv, d, d))?;
         delta_rule::step(&x, s, view_mut("o", &mut o, (hv, d))?, HeadMap::Tile, &Family::contract(self).budget)?;
         Ok(Results::from([("S", state), ("o", o)]))
+    }
+
+    fn layout(&self, shape: &Shape, output: &str) -> Layout {
+        let (d, hv) = (shape.get(Dim::D), shape.get(Dim::Hv));
+        // An element of the output belongs to a row of the state.
+        if output == "S" {
+            Layout::new(&[("head", hv), ("row", d), ("column", d)])
+        } else {
+            Layout::new(&[("head", hv), ("row", d)])
+        }
+    }
+
+    fn feeds(&self, shape: &Shape, output: &str, index: usize) -> Feeds {
+        let (d, hk, hv) = (shape.get(Dim::D), shape.get(Dim::Hk), shape.get(Dim::Hv));
+        let value = if output == "S" { index / d } else { index };
+        let (h, row) = (value / d, value * d..(value + 1) * d);
+        let key = HeadMap::Tile.key_head(h, hv, hk) * d;
+        let mut feeds = vec![("beta", h..h + 1), ("decay", h..h + 1), ("v", value..value + 1), ("S", row)];
+        feeds.push(("k", key..key + d));
+        feeds.extend((output == "o").then(|| ("q", key..key + d)));
+        feeds
     }
 }

@@ -12,6 +12,7 @@ use super::{HEAD_SIZES, view, view_mut, with_eps};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
+use crate::localize::Feeds;
 use crate::regime::Regime;
 use crate::verdict::{Check, Want};
 
@@ -132,6 +133,20 @@ impl Family for GateNorm {
             Epilogue::TwoWords => {
                 Tensors::from([("xq", Tensor::I8(codes)), ("xl", Tensor::I8(low)), ("xs", Tensor::F32(scales))])
             }
+        }
+    }
+
+    fn feeds(&self, shape: &Shape, output: &str, index: usize) -> Feeds {
+        let d = shape.get(Dim::D);
+        match output {
+            "out" => {
+                let (head, i) = (index / d * d, index % d);
+                let one = index..index + 1;
+                vec![("z", one.clone()), ("gn", i..i + 1), ("o", one), ("o", head..head + d)]
+            }
+            // A scale and the codes in its units come of a group of the floats.
+            "xs" => vec![("out", index * 32..(index + 1) * 32)],
+            _ => vec![("out", index..index + 1), ("xs", index / 32..index / 32 + 1)],
         }
     }
 

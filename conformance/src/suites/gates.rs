@@ -12,6 +12,7 @@ use super::{view, view_mut};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
+use crate::localize::Feeds;
 use crate::regime::Regime;
 
 pub(super) const SUITES: &[&dyn Suite] = &[&Gates];
@@ -96,5 +97,10 @@ impl Family for Gates {
             &Family::contract(self).budget,
         )?;
         Ok(Results::from([("beta", beta), ("decay", decay)]))
+    }
+
+    fn feeds(&self, _shape: &Shape, output: &str, index: usize) -> Feeds {
+        let names: &[&str] = if output == "beta" { &["br"] } else { &["ar", "dt", "rate"] };
+        names.iter().map(|&name| (name, index..index + 1)).collect()
     }
 }

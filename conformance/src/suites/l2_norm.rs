@@ -12,6 +12,7 @@ use super::{HEAD_SIZES, view_mut, with_eps};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
+use crate::localize::Feeds;
 use crate::regime::Regime;
 
 pub(super) const SUITES: &[&dyn Suite] = &[&Normalize];
@@ -51,5 +52,10 @@ impl Family for Normalize {
         let rows = view_mut("x", &mut x, (shape.get(Dim::H), shape.get(Dim::D)))?;
         l2_norm::normalize(rows, eps, &Family::contract(self).budget)?;
         Ok(Results::from([("x", x)]))
+    }
+
+    fn feeds(&self, shape: &Shape, _output: &str, index: usize) -> Feeds {
+        let d = shape.get(Dim::D);
+        vec![("x", index..index + 1), ("x", index / d * d..(index / d + 1) * d)]
     }
 }

@@ -12,6 +12,7 @@ use super::{view, view_mut, with_eps};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
+use crate::localize::{Feeds, Layout};
 use crate::regime::Regime;
 
 pub(super) const SUITES: &[&dyn Suite] = &[&NormRope];
@@ -99,5 +100,26 @@ impl Family for NormRope {
     fn is_copy(&self, shape: &Shape, _output: &str, index: usize) -> bool {
         let at = Self::row(shape);
         !(at..at + shape.get(Dim::H) * shape.get(Dim::Hd)).contains(&index)
+    }
+
+    fn layout(&self, shape: &Shape, _output: &str) -> Layout {
+        let axes = Layout::new(&[("head", shape.get(Dim::H)), ("dimension", shape.get(Dim::Hd))]);
+        Layout { offset: Self::row(shape), ..axes }
+    }
+
+    fn feeds(&self, shape: &Shape, output: &str, index: usize) -> Feeds {
+        let (at, hd, rot) = (Self::row(shape), shape.get(Dim::Hd), shape.get(Dim::Rot));
+        if self.is_copy(shape, output, index) {
+            return vec![("base", index..index + 1)];
+        }
+        let (head, i) = (at + (index - at) / hd * hd, (index - at) % hd);
+        let mut feeds = vec![("d_pos", 0..1), ("base", index..index + 1), ("nw", i..i + 1)];
+        // A rotated dimension mixes with its partner.
+        if i < rot {
+            let partner = if i < rot / 2 { i + rot / 2 } else { i - rot / 2 };
+            feeds.extend([("base", head + partner..head + partner + 1), ("nw", partner..partner + 1)]);
+        }
+        feeds.push(("base", head..head + hd));
+        feeds
     }
 }

@@ -10,6 +10,7 @@ use rand::RngExt;
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
+use crate::localize::Feeds;
 use crate::regime::Regime;
 
 pub(super) const SUITES: &[&dyn Suite] = &[&WARP, &BLOCK];
@@ -70,5 +71,13 @@ impl Family for Sums {
             Ok(data.chunks(group).flat_map(sum).collect())
         };
         self.pairs.iter().map(|&(input, output)| Ok((output, sums(input)?))).collect()
+    }
+
+    fn feeds(&self, shape: &Shape, output: &str, index: usize) -> Feeds {
+        let group = self.group(shape);
+        let start = index / group * group;
+        let of =
+            |(input, name): &(&'static str, &'static str)| (*name == output).then(|| (*input, start..start + group));
+        self.pairs.iter().filter_map(of).collect()
     }
 }

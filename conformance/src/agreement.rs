@@ -1,0 +1,112 @@
+//! Two executors on the same launches: how many elements of each output agree bit for bit, and by how much the others differ.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{CellAlignment, Table};
+use gdn_gpu::run::{Tensor, Tensors};
+
+use crate::case::Case;
+use crate::draw::Draws;
+use crate::error::Error;
+use crate::family::carry;
+use crate::report::STYLE;
+use crate::runner::Runner;
+use crate::suites;
+
+/// How far two executors agree on one output of a kernel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agreement {
+    /// Elements compared.
+    pub elements: u64,
+    /// Elements of the same bits; NaNs count as the same.
+    pub same: u64,
+    /// Largest distance of the others in units of the last place; infinite where one alone is not finite.
+    pub apart: f64,
+    /// The case and element of that distance.
+    pub at: String,
+}
+
+/// Makes every launch of the cases on both, each token from the state that the first left.
+///
+/// # Errors
+/// What either executor ran into.
+pub fn compare(
+    first: &mut Runner,
+    second: &mut Runner,
+    cases: &[Case],
+) -> Result<BTreeMap<(&'static str, &'static str), Agreement>, Error> {
+    let mut agreements: BTreeMap<_, Agreement> = BTreeMap::new();
+    for case in cases {
+        let suite = suites::find(case.contract.kernel)?;
+        let mut state = Tensors::new();
+        for token in 0..case.tokens {
+            let mut inputs = suite.draw(case, &Draws::new(case, token));
+            inputs.append(&mut state);
+            let here = first.run(suite, &case.shape, &inputs, case.seed)?.outputs;
+            let there = second.run(suite, &case.shape, &inputs, case.seed)?.outputs;
+            for (name, tensor) in &here {
+                let agreement = agreements.entry((case.contract.kernel, *name)).or_default();
+                if let Some(other) = there.get(name) {
+                    count(agreement, tensor, other, case);
+                }
+            }
+            carry(case.contract, &mut state, &here);
+        }
+    }
+    Ok(agreements)
+}
+
+fn count(agreement: &mut Agreement, here: &Tensor, there: &Tensor, case: &Case) {
+    let apart: Vec<f64> = match (here, there) {
+        (Tensor::F32(a), Tensor::F32(b)) => a.iter().zip(b).map(|(a, b)| apart(*a, *b)).collect(),
+        (Tensor::I32(a), Tensor::I32(b)) => a.iter().zip(b).map(|(a, b)| f64::from(a.abs_diff(*b))).collect(),
+        (Tensor::I8(a), Tensor::I8(b)) => a.iter().zip(b).map(|(a, b)| f64::from(a.abs_diff(*b))).collect(),
+        _ => Vec::new(),
+    };
+    for (index, distance) in apart.into_iter().enumerate() {
+        agreement.elements += 1;
+        agreement.same += u64::from(distance == 0.0);
+        if distance > agreement.apart {
+            agreement.apart = distance;
+            agreement.at = format!("{case} [{index}]");
+        }
+    }
+}
+
+/// Floats between two, counted in their own order; 0 for the same bits and for two NaNs.
+fn apart(a: f32, b: f32) -> f64 {
+    if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
+        return 0.0;
+    }
+    if !(a.is_finite() && b.is_finite()) {
+        return f64::INFINITY;
+    }
+    // Signed zeros are a place apart, so that they do not count as the same.
+    let place = |x: f32| {
+        let magnitude = i64::from(x.to_bits() & 0x7fff_ffff);
+        if x.is_sign_negative() { -magnitude - 1 } else { magnitude }
+    };
+    (place(a) - place(b)).unsigned_abs() as f64
+}
+
+/// The table of kernels and outputs.
+pub fn table(agreements: &BTreeMap<(&'static str, &'static str), Agreement>) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_header(["kernel", "output", "elements", "bit for bit", "furthest apart, ulp", "at"]);
+    for ((kernel, output), agreement) in agreements {
+        table.add_row([
+            (*kernel).to_owned(),
+            (*output).to_owned(),
+            agreement.elements.to_string(),
+            format!("{:.4} %", 100.0 * agreement.same as f64 / agreement.elements as f64),
+            agreement.apart.to_string(),
+            agreement.at.clone(),
+        ]);
+    }
+    for column in 2..5 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}

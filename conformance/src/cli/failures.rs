@@ -1,0 +1,78 @@
+//! The failures of a run as lines: the first few of each kernel and output explained, the rest counted.
+
+use std::path::{Path, PathBuf};
+
+use crate::capsule::{self, Written};
+use crate::check::CaseResult;
+use crate::report::{Record, Report};
+use crate::runner::Runner;
+
+/// Failures of one kernel and output that are printed in full.
+const PRINTED: usize = 3;
+
+/// Where capsules go where nobody says: beside what the build makes, or beside the caller.
+pub(super) fn default_folder() -> PathBuf {
+    if Path::new("target").is_dir() { PathBuf::from("target/capsules") } else { PathBuf::from("capsules") }
+}
+
+/// Writes the capsules of a run. The verdicts are known by now: a folder that cannot be written does not take them away.
+pub(super) fn keep(runner: &mut Runner, results: &[CaseResult], folder: Option<&Path>) -> (Written, Option<String>) {
+    let folder = folder.map_or_else(default_folder, Path::to_owned);
+    let failing = results.iter().filter(|result| !result.passed()).count();
+    if failing == 0 {
+        return (Written::default(), None);
+    }
+    let (files, line) = match capsule::write_all(runner, results, &folder) {
+        Ok(written) => {
+            let count = written.files.len();
+            let capsules = if count == 1 { "capsule" } else { "capsules" };
+            let rest = match written.without {
+                0 => String::new(),
+                1 => "; 1 more failing case has none".to_owned(),
+                more => {
+                    format!("; {more} more failing cases have none: at most {} a kernel and output", capsule::MOST)
+                }
+            };
+            let line = format!("{count} {capsules} in {}, for `gdn-conformance replay`{rest}", folder.display());
+            (written, line)
+        }
+        Err(error) => (Written::default(), format!("no capsules: {error}")),
+    };
+    (files, Some(line))
+}
+
+/// The lines of the failures, grouped by kernel and output.
+pub(super) fn lines(report: &Report, capsules: &Written) -> Vec<String> {
+    let mut groups: Vec<Vec<&Record>> = Vec::new();
+    for record in report.failures() {
+        let same = |group: &&mut Vec<&Record>| {
+            group.first().is_some_and(|first| first.kernel == record.kernel && first.output == record.output)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(record),
+            None => groups.push(vec![record]),
+        }
+    }
+    let mut lines = Vec::new();
+    for group in groups {
+        for failure in group.iter().take(PRINTED) {
+            lines.push(format!(
+                "{}: {} {}: {}",
+                failure.disposition,
+                failure.case,
+                failure.output,
+                failure.detail.replace('\n', "\n  ")
+            ));
+            let explained = [("pattern", &failure.pattern), ("inputs", &failure.inputs), ("nearest", &failure.nearest)];
+            for (name, text) in explained {
+                lines.extend(text.as_ref().filter(|text| !text.is_empty()).map(|text| format!("  {name}: {text}")));
+            }
+            lines.extend(capsules.files.get(&failure.case).map(|path| format!("  capsule: {}", path.display())));
+        }
+        if let (Some(first), more @ 1..) = (group.first(), group.len().saturating_sub(PRINTED)) {
+            let cases = if more == 1 { "case" } else { "cases" };
+            lines.push(format!("… and {more} more {cases} of {} {}; --json has them all", first.kernel, first.output));
+        }
+    }
+    lines
+}
