@@ -287,7 +287,8 @@ fn rejects(rule: Rule, checks: &[Check], outputs: &Tensors) -> bool {
             error_squared += error * error;
             value_squared += value * value;
             if let Rule::Close { rtol, atol } = rule {
-                apart |= !(error <= atol + rtol * value.abs());
+                // A NaN is apart from everything.
+                apart |= error.is_nan() || error > atol + rtol * value.abs();
             }
         }
     }
