@@ -27,3 +27,4 @@ pub mod report;
 pub mod runner;
 pub mod suites;
 pub mod verdict;
+pub mod which;

@@ -83,7 +83,8 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         bar.inc(1);
     });
     bar.finish_and_clear();
-    let run = run?;
+    let mut run = run?;
+    failures::name_nearest(&mut run.results)?;
 
     let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &run.results);
     say!("{}", report.table());

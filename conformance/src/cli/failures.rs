@@ -1,11 +1,17 @@
 //! The failures of a run as lines: the first few of each kernel and output explained, the rest counted.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use gdn_gpu::vm::Options;
+
+use super::{Selection, executor_with};
 use crate::capsule::{self, Written};
 use crate::check::CaseResult;
+use crate::error::Error;
 use crate::report::{Record, Report};
 use crate::runner::Runner;
+use crate::which;
 
 /// Failures of one kernel and output that are printed in full.
 const PRINTED: usize = 3;
@@ -39,6 +45,26 @@ pub(super) fn keep(runner: &mut Runner, results: &[CaseResult], folder: Option<&
         Err(error) => (Written::default(), format!("no capsules: {error}")),
     };
     (files, Some(line))
+}
+
+/// Names the mutant that each kernel's first failures look like.
+pub(super) fn name_nearest(results: &mut [CaseResult]) -> Result<(), Error> {
+    let mut looked: BTreeMap<&str, usize> = BTreeMap::new();
+    for result in results.iter_mut().filter(|result| !result.passed()) {
+        let looked = looked.entry(result.case.contract.kernel).or_default();
+        let Some(failing) = result.failing.as_ref().filter(|failing| *looked < PRINTED && !failing.outputs.is_empty())
+        else {
+            continue;
+        };
+        *looked += 1;
+        let (machine, _) = executor_with(Selection::Vm, Options { checks: false, ..Options::default() })?;
+        let found = which::nearest(machine.as_ref(), &result.case, &failing.inputs, &failing.outputs)?;
+        for explanation in result.verdicts.iter_mut().filter_map(|verdict| verdict.explanation.as_mut()) {
+            explanation.nearest =
+                found.map(|mutant| format!("within the bound of `{}`: {}", mutant.name, mutant.story));
+        }
+    }
+    Ok(())
 }
 
 /// The lines of the failures, grouped by kernel and output.

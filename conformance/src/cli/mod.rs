@@ -29,6 +29,7 @@ mod list;
 mod mutants;
 mod probe;
 mod replay;
+mod which;
 
 /// Exit status of a pass.
 pub const PASS: u8 = 0;
@@ -72,6 +73,8 @@ enum Command {
     Detect(detect::Args),
     /// Measure the functions that the error budgets name, on every argument, and the shipped gates against their bounds.
     Probe(probe::Args),
+    /// Say which conventions a kernel follows: head map, order of decay, place of eps, rotary pairing and others.
+    Which(which::Args),
     /// Print kernels, contracts and regimes.
     List,
     /// Compile the kernels' sources with NVRTC into golden/ptx/, which the virtual machine runs.
@@ -97,6 +100,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Mutants(args) => mutants::run(&args),
         Command::Detect(args) => detect::run(&args),
         Command::Probe(args) => probe::run(&args),
+        Command::Which(args) => which::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::List => {
             say!("{}", list::text());

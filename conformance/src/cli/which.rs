@@ -1,0 +1,66 @@
+//! `which`: the conventions that kernels follow.
+
+use std::path::PathBuf;
+
+use comfy_table::Table;
+use gdn_gpu::vm::Options;
+
+use super::{NONCONFORMANT, PASS, Selection, executor, executor_with, program};
+use crate::error::Error;
+use crate::mutants;
+use crate::report::STYLE;
+use crate::runner::Runner;
+use crate::which::{self, Finding};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Who runs the kernels in question.
+    #[arg(long, value_enum, default_value = "auto")]
+    executor: Selection,
+    /// The kernels of this CUDA or PTX file, by their entry points' names, in place of the shipped ones.
+    #[arg(long, value_name = "FILE.cu|FILE.ptx", conflicts_with = "mutant")]
+    kernels: Option<PathBuf>,
+    /// The kernel of this mutant.
+    #[arg(long, value_name = "NAME")]
+    mutant: Option<String>,
+    /// Only this kernel; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+}
+
+/// Runs the command. A kernel that follows no known convention somewhere is not conformant.
+pub(super) fn run(args: &Args) -> Result<u8, Error> {
+    for kernel in &args.kernel {
+        crate::suites::find(kernel)?;
+    }
+    let (executor, _) = executor(args.executor)?;
+    let mut runner = match (&args.kernels, &args.mutant) {
+        (Some(path), _) => Runner::programs(executor, vec![program(path)?])?,
+        (None, Some(name)) => Runner::programs(executor, vec![mutants::find(name)?.program()?])?,
+        (None, None) => Runner::kernels(executor)?,
+    };
+    let (machine, _) = executor_with(Selection::Vm, Options { checks: false, ..Options::default() })?;
+    let mut findings = which::which(&mut runner, machine.as_ref())?;
+    findings.retain(|finding| args.kernel.is_empty() || args.kernel.iter().any(|kernel| kernel == finding.kernel));
+    if findings.is_empty() {
+        return Err(Error::NoCases { filter: "the conventions of these kernels".into() });
+    }
+    let text = table(&findings).to_string();
+    say!("{}", text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"));
+    let known = findings.iter().all(|finding| finding.follows.is_some());
+    Ok(if known { PASS } else { NONCONFORMANT })
+}
+
+fn table(findings: &[Finding]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_header(["kernel", "convention", "follows", "", "told by"]);
+    for finding in findings {
+        let remark = match (finding.contract, finding.follows) {
+            (true, _) => "as the contract",
+            (false, Some(_)) => "NOT the contract",
+            (false, None) => "no convention known",
+        };
+        table.add_row([finding.kernel, finding.convention, finding.follows.unwrap_or("–"), remark, finding.case]);
+    }
+    table
+}
