@@ -65,12 +65,7 @@ pub const CONVENTIONS: &[Convention] = &[
     Convention {
         name: "scale",
         contract: "1/√D",
-        others: &[
-            ("scale_missing", "none"),
-            ("scale_one_over_d", "1/D"),
-            ("scale_twice", "1/√D twice"),
-            ("scale_over_key_heads", "1/√HK"),
-        ],
+        others: &[("scale_missing", "none"), ("scale_one_over_d", "1/D"), ("scale_over_key_heads", "1/√HK")],
         case: "gdn_step(d=16,hk=2,hv=2,tokens=1,regime=warm,scale=2^0,seed=0x54)",
     },
     Convention {

@@ -1,12 +1,14 @@
 //! Worst utilization of the shipped kernels, per kernel, output and regime, against the accepted table of each executor: a
-//! kernel that comes nearer to its bound, or further from it, is news even where it passes.
+//! kernel that comes nearer to its bound, or further from it, is news even where it passes. And all of it runs every reachable block.
 
 use std::path::Path;
 
 use gdn_conformance::check::run_all;
 use gdn_conformance::cli::{Selection, open};
+use gdn_conformance::coverage::{self, Coverage};
 use gdn_conformance::report::{Header, Report};
 use gdn_conformance::{cases, suites};
+use gdn_gpu::contracts;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// The profile's seed, which `check` takes by default.
@@ -22,8 +24,11 @@ fn utilization_is_the_accepted_one(selection: Selection, name: &str) -> Result<(
     let accepted = table(name).ok_or_else(|| format!("there is no golden/utilization/{name}.txt"))?;
     let (runner, _) = open(selection).map_err(|error| error.to_string())?;
     let cases: Vec<_> = suites::all().flat_map(|suite| cases::profile(suite, SEED)).collect();
-    let results = run_all(&runner, &cases, |_| {}).map_err(|error| error.to_string())?.results;
-    let found = Report::new(Header::new(&runner.describe(), SEED, vec![]), &results).utilization_table();
+    let run = run_all(&runner, &cases, |_| {}).map_err(|error| error.to_string())?;
+    if selection == Selection::Vm {
+        every_reachable_block_ran(&Coverage::of(&run.coverage))?;
+    }
+    let found = Report::new(Header::new(&runner.describe(), SEED, vec![]), &run.results).utilization_table();
     if found == accepted {
         return Ok(());
     }
@@ -35,6 +40,16 @@ fn utilization_is_the_accepted_one(selection: Selection, name: &str) -> Result<(
         .collect();
     let how = format!("accept with `check --utilization golden/utilization/{name}.txt` if it is meant");
     Err(format!("{} rows changed; {how}\n{}", changed.len(), changed.join("\n")).into())
+}
+
+/// The default profile reaches every basic block that some input reaches.
+fn every_reachable_block_ran(coverage: &[Coverage]) -> Result<(), Failed> {
+    if coverage.len() != contracts::all().count() {
+        return Err(format!("coverage of {} kernels, of {} there are", coverage.len(), contracts::all().count()).into());
+    }
+    let missed: Vec<String> =
+        coverage::missed(coverage).into_iter().filter(|line| line.contains("NOT REACHED")).collect();
+    if missed.is_empty() && coverage.iter().all(Coverage::is_whole) { Ok(()) } else { Err(missed.join("\n").into()) }
 }
 
 fn main() {

@@ -1,0 +1,139 @@
+//! The catalogue of mutants is whole, the smoke profile kills all of it, and the detection limits are what golden/ says.
+
+use std::collections::BTreeSet;
+
+use gdn_conformance::cases::{self, Profile};
+use gdn_conformance::detect::{self, FAULTS, Limit};
+use gdn_conformance::kill;
+use gdn_conformance::mutants::{self, FAMILIES, Sort, store};
+use gdn_conformance::runner::Runner;
+use gdn_conformance::which::{self, CONVENTIONS};
+use gdn_conformance::{check, suites};
+use gdn_gpu::vm::{Options, VmExecutor};
+use gdn_gpu::{contracts, ptx};
+
+fn machine() -> VmExecutor {
+    VmExecutor::new(Options { step_budget: 1 << 18, ..Options::default() }).with_compiler(ptx::of)
+}
+
+#[test]
+fn every_family_has_mutants_of_its_own_name() {
+    let families: Vec<&str> = suites::FAMILIES.iter().map(|(family, _)| *family).collect();
+    let catalogues: Vec<&str> = FAMILIES.iter().map(|catalogue| catalogue.family).collect();
+    assert_eq!(catalogues, families);
+    for catalogue in FAMILIES {
+        assert!(!catalogue.mutants.is_empty(), "{} has no mutants", catalogue.family);
+    }
+}
+
+#[test]
+fn there_are_eighty_mutants_or_more_of_all_sorts_each_with_a_name_and_a_kernel_of_its_own() {
+    let mut names = BTreeSet::new();
+    for mutant in mutants::all() {
+        assert!(names.insert(mutant.name), "{} stands twice", mutant.name);
+        assert!(contracts::find(mutant.kernel).is_some(), "{}: unknown kernel {}", mutant.name, mutant.kernel);
+        assert!(!mutant.story.is_empty() && !mutant.term.is_empty(), "{} tells nothing", mutant.name);
+    }
+    assert!(names.len() >= 80, "{}", names.len());
+    for sort in [Sort::Numerical, Sort::Memory, Sort::Concurrency] {
+        assert!(mutants::all().any(|mutant| mutant.sort == sort), "no {sort} mutants");
+    }
+}
+
+#[test]
+fn every_mutant_and_every_fault_has_ptx_made_of_its_source() {
+    let mut stale = Vec::new();
+    for catalogue in FAMILIES {
+        for mutant in catalogue.mutants {
+            let source = mutant.source().unwrap_or_else(|error| panic!("{error}"));
+            if store::find(catalogue.ptx, mutant.name, &ptx::hash(&source)).is_none() {
+                stale.push(mutant.name.to_owned());
+            }
+        }
+    }
+    for fault in FAULTS {
+        let source = fault.source().unwrap_or_else(|error| panic!("{error}"));
+        if store::find(detect::PTX, &fault.name(), &ptx::hash(&source)).is_none() {
+            stale.push(fault.name());
+        }
+    }
+    assert!(stale.is_empty(), "stale PTX, run `gdn-conformance compile`: {}", stale.join(", "));
+}
+
+#[test]
+fn the_smoke_profile_kills_every_mutant_and_no_equivalent_one() {
+    let selected: Vec<_> = mutants::all().collect();
+    let of = |mutant: &mutants::Mutant| cases::of(Profile::Smoke, mutant.kernel, 0);
+    let fates = kill::matrix(&machine(), &selected, of, |_| ()).expect("the virtual machine runs every mutant");
+    let wrong: Vec<_> = selected
+        .iter()
+        .zip(&fates)
+        .filter(|(mutant, fate)| !fate.holds(mutant))
+        .map(|(mutant, _)| mutant.name)
+        .collect();
+    assert_eq!(fates.len(), selected.len());
+    assert!(wrong.is_empty(), "not as they should be: {}", wrong.join(", "));
+}
+
+#[test]
+fn the_shipped_kernels_pass_the_smoke_profile() {
+    let runner = Runner::kernels(Box::new(machine())).expect("the shipped kernels load");
+    let cases = cases::smoke().expect("every line of golden/smoke.txt is a case");
+    let run = check::run_all(&runner, &cases, |_| ()).expect("the virtual machine runs");
+    assert!(!run.results.is_empty() && run.results.iter().all(check::CaseResult::passed));
+}
+
+#[test]
+fn every_fault_is_seen_at_its_detection_limit() {
+    let limits: Vec<Limit> =
+        serde_json::from_str(include_str!("../../golden/detection.json")).expect("golden/detection.json reads");
+    assert_eq!(limits.len(), FAULTS.len(), "run `gdn-conformance detect --json golden/detection.json`");
+    let machine = machine();
+    for (fault, limit) in FAULTS.iter().zip(&limits) {
+        assert_eq!((fault.kernel, fault.term), (&*limit.kernel, &*limit.term));
+        let epsilon = limit.limits[0].unwrap_or_else(|| panic!("{} is never seen", fault.name()));
+        let case = limit.case.as_deref().and_then(|line| line.parse().ok()).expect("a case shows the limit");
+        assert!(
+            detect::is_seen(&machine, fault, &case, epsilon).expect("the virtual machine runs"),
+            "{} is not seen at {epsilon:e}",
+            fault.name()
+        );
+        assert!(!detect::is_seen(&machine, fault, &case, 0.0).expect("the virtual machine runs"), "{}", fault.name());
+    }
+}
+
+#[test]
+fn a_scale_error_of_5e_6_on_any_f32_output_is_seen() {
+    let limits: Vec<Limit> =
+        serde_json::from_str(include_str!("../../golden/detection.json")).expect("golden/detection.json reads");
+    let outputs: Vec<_> = limits.iter().filter(|limit| limit.term.starts_with("output ")).collect();
+    assert!(outputs.len() >= 15, "{}", outputs.len());
+    for limit in outputs {
+        assert!(limit.limits[0].is_some_and(|limit| limit <= 5e-6), "{} {}", limit.kernel, limit.term);
+    }
+}
+
+#[test]
+fn the_shipped_kernels_follow_the_contract_in_every_convention() {
+    let machine = machine();
+    let mut runner = Runner::kernels(Box::new(self::machine())).expect("the shipped kernels load");
+    let findings = which::which(&mut runner, &machine).expect("the virtual machine runs");
+    assert_eq!(findings.len(), CONVENTIONS.len());
+    for finding in findings {
+        assert!(finding.contract, "{} {}", finding.kernel, finding.convention);
+    }
+}
+
+#[test]
+fn every_mutant_of_a_convention_is_named_by_it() {
+    let machine = machine();
+    for convention in CONVENTIONS {
+        for (name, label) in convention.others {
+            let program = mutants::find(name).and_then(mutants::Mutant::program).expect("the mutant is there");
+            let mut runner = Runner::programs(Box::new(self::machine()), vec![program]).expect("it loads");
+            let findings = which::which(&mut runner, &machine).expect("the virtual machine runs");
+            let found = findings.iter().find(|f| f.case == convention.case).and_then(|f| f.follows);
+            assert_eq!(found, Some(*label), "{name}");
+        }
+    }
+}
