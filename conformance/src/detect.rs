@@ -136,7 +136,7 @@ impl Fault {
         format!("{}: {}", self.kernel, self.term)
     }
 
-    /// Its source, the factor being [`LITERAL`].
+    /// Its source, the factor being a literal that PTX keeps.
     ///
     /// # Errors
     /// [`Error::Patch`] where its text does not stand in the source exactly once.
