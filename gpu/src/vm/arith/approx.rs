@@ -18,7 +18,7 @@
 //! | `div.approx.f32` | 2 ulp for a divisor of 2⁻¹²⁶ to 2¹²⁶ (9.7.3.8) |
 //! | `div.full.f32` | 2 ulp (9.7.3.8) |
 //! | `tanh.approx.f32` | relative 2⁻¹¹ (9.7.3.22) |
-//! | `rcp`, `rsqrt.approx.ftz.f64` | not given; one place of the upper word is taken (9.7.3.14, 9.7.3.17) |
+//! | `rcp`, `rsqrt.approx.ftz.f64` | not given; one place of the upper word from the correctly rounded one is taken (9.7.3.14, 9.7.3.17) |
 //! | `rsqrt.approx.f64` | not given; 1 ulp is taken, as CUDA documents `rsqrt()` (9.7.3.16) |
 //! | `ex2.approx.{f16,ftz.bf16}` | relative 2⁻⁹·⁹, 2⁻⁷ (9.7.4.10) |
 //! | `tanh.approx.{f16,bf16}` | absolute 2⁻¹⁰·⁹⁸⁷, 2⁻⁸ (9.7.4.9) |
@@ -88,7 +88,9 @@ pub(crate) fn interval(format: Format, exact: f64, bound: Bound) -> (f64, f64) {
             (rounded, n * ulp(format, rounded), false)
         }
     };
-    let room = (room - exact.abs() * SLACK).max(0.0);
+    // A distance from the rounded value is counted exactly.
+    let slack = if matches!(bound, Bound::UlpsOfRounded(_)) { 0.0 } else { exact.abs() * SLACK };
+    let room = (room - slack).max(0.0);
     let (low, high) = (center - room, center + room);
     if across {
         (low, high)
@@ -236,9 +238,9 @@ fn upper(a: u64, how: Approx, f: impl Fn(f64) -> f64) -> u64 {
     let word = F64_HIGH.flush(a >> 32);
     let exact = f(f64::from_bits(word << 32));
     // Infinities and zeros are the table's; subnormal results would be flushed whatever their error.
-    let tiny = exact.abs() < 2.0 * f64::MIN_POSITIVE;
+    let tiny = exact.abs() < f64::MIN_POSITIVE * (1.0 + 2.0 * power(-20));
     let how = if tiny { Approx::CorrectlyRounded } else { how };
-    F64_HIGH.flush(choose(F64_HIGH, exact, Bound::Ulps(1.0), how)) << 32
+    F64_HIGH.flush(choose(F64_HIGH, exact, Bound::UlpsOfRounded(1.0), how)) << 32
 }
 
 /// `rcp.approx.ftz.f64`: subnormals and ±0 → ±∞, ±∞ → ±0.

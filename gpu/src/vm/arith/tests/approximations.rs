@@ -226,7 +226,7 @@ fn upper_word_reciprocals_are_rounded_to_it() {
             for draw in [0, u64::MAX] {
                 let found = run(Approx::Adversarial { draw });
                 assert_eq!(found & 0xFFFF_FFFF, 0);
-                assert!(within(F64_HIGH, found >> 32, &exact, Bound::Ulps(1.0)));
+                assert!(within(F64_HIGH, found >> 32, &exact, Bound::UlpsOfRounded(1.0)));
             }
         }
     }
