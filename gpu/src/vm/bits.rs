@@ -48,7 +48,7 @@ pub(crate) const fn prmt(a: u32, b: u32, selector: u32) -> u32 {
 
 /// The position or length of a bit field.
 ///
-/// The ISA restricts both to 0 to 255 and says nothing of others. Devices of sm_90 take the low byte for 32 bits, and the
+/// The ISA restricts both to 0 to 255 and says nothing of others. Devices of `sm_90` take the low byte for 32 bits, and the
 /// whole number for 64, whose fields they put together from several instructions.
 const fn field(number: u32, width: u32) -> u32 {
     match width {

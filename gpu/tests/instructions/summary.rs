@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::form::Form;
+use crate::known;
 use crate::verdict::Error;
 
 /// Verdicts of one comparison, as they come in.
@@ -53,6 +54,7 @@ impl Summary {
             format!("  exact forms bitwise equal: {} of {}", count(false, true), count(false, false)),
             format!("  approximate forms within the documented error: {} of {}", count(true, true), count(true, false)),
         ];
+        lines.extend(entries.iter().filter_map(|entry| Some(format!("  known of {}", known::line(&entry.name)?))));
         for entry in entries.iter().filter(|entry| entry.approximate) {
             lines.push(match entry.error {
                 Some(error) => format!(

@@ -53,7 +53,7 @@ impl Format {
     ///
     /// A result is tiny if it is below the least normal value once it is rounded to the format's precision, with exponents
     /// that have no end: what rounds up to the least normal value only for want of places below it is flushed. The ISA says
-    /// no more than that subnormal results are; this is what devices of sm_90 do.
+    /// no more than that subnormal results are; this is what devices of `sm_90` do.
     #[inline]
     #[must_use]
     pub(crate) const fn flushing(self, flushes: bool) -> Self {

@@ -126,7 +126,7 @@ impl Decoder<'_> {
                 )
             }
             // By zero the ISA leaves the value to the machine (9.7.1.8, 9.7.1.9); quotient and remainder are all ones, as on
-            // devices of sm_90.
+            // devices of `sm_90`.
             ("div", false) => sized!(
                 kind,
                 row!(|a: u32, b: u32| a.checked_div(b).unwrap_or(0xFFFF)),
