@@ -46,21 +46,9 @@ pub(crate) const fn prmt(a: u32, b: u32, selector: u32) -> u32 {
     result
 }
 
-/// The position or length of a bit field.
-///
-/// The ISA restricts both to 0 to 255 and says nothing of others. Devices of `sm_90` take the low byte for 32 bits, and the
-/// whole number for 64, whose fields they put together from several instructions.
-const fn field(number: u32, width: u32) -> u32 {
-    match width {
-        64 if number > 255 => 255,
-        64 => number,
-        _ => number & 0xFF,
-    }
-}
-
 /// Extracts a field of `len` bits at `pos`, bits beyond the value being copies of its sign (or zero).
 pub(crate) const fn bfe(a: u64, pos: u32, len: u32, width: u32, signed: bool) -> u64 {
-    let (pos, len) = (field(pos, width), field(len, width));
+    let (pos, len) = (pos & 0xFF, len & 0xFF);
     let last = width - 1;
     let sign_at = if len == 0 {
         last
@@ -84,7 +72,7 @@ pub(crate) const fn bfe(a: u64, pos: u32, len: u32, width: u32, signed: bool) ->
 
 /// Inserts the low `len` bits of `a` into `b` at `pos`.
 pub(crate) const fn bfi(a: u64, b: u64, pos: u32, len: u32, width: u32) -> u64 {
-    let (pos, len) = (field(pos, width), field(len, width));
+    let (pos, len) = (pos & 0xFF, len & 0xFF);
     let mut result = b;
     let mut at = 0;
     while at < len && pos + at < width {

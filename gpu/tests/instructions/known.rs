@@ -31,8 +31,14 @@ const TANH: &str =
     "the absolute error is 2^-8 (9.7.4.9), which is exceeded by less than 2^-21, and kept from the rounded value";
 const EX2: &str = "the relative error is 2^-9.9 (9.7.4.10); subnormal results are a place off, which is more";
 
+const FIELD: &str =
+    "of position and length the low byte counts (9.7.1.19, 9.7.1.20); hardware takes all of both in 64 bits";
+
 /// All of them.
 const KNOWN: &[Known] = &[
+    Known { form: "bfi.b64", count: 1440, how: How::Answers(insert), reason: FIELD },
+    Known { form: "bfe.u64", count: 1096, how: How::Answers(|t| extract(t, false)), reason: FIELD },
+    Known { form: "bfe.s64", count: 1050, how: How::Answers(|t| extract(t, true)), reason: FIELD },
     Known {
         form: "fns.b32",
         count: 127,
@@ -62,6 +68,26 @@ const KNOWN: &[Known] = &[
     Known { form: "ex2.approx.f16", count: 399, how: How::Beyond(beyond_ex2), reason: EX2 },
     Known { form: "ex2.approx.f16x2", count: 399, how: How::Beyond(beyond_ex2), reason: EX2 },
 ];
+
+/// A field put into a word, positions and lengths above 255 as they are.
+fn insert(&[a, b, position, length]: &[u64; 4]) -> Option<u64> {
+    let ones = if length > 63 { u64::MAX } else { (1 << length) - 1 };
+    let field = |bits: u64| if position > 63 { 0 } else { (bits & ones) << position };
+    (position.max(length) > 255).then(|| b & !field(u64::MAX) | field(a))
+}
+
+/// A field of a word, likewise.
+fn extract(&[a, position, length, _]: &[u64; 4], signed: bool) -> Option<u64> {
+    let sign = if signed && a >> 63 != 0 { u64::MAX } else { 0 };
+    let (position_or_end, left) = (position.min(64), 64_u64.saturating_sub(position.saturating_add(length)));
+    let result = match (position_or_end, length) {
+        (_, 0) => 0,
+        (64, _) => sign,
+        (_, _) if signed => ((a << left) as i64 >> (left + position)) as u64,
+        (_, _) => a << left >> (left + position),
+    };
+    (position.max(length) > 255).then_some(result)
+}
 
 fn beyond_tanh(operand: f64, answer: f64) -> bool {
     (answer - operand.tanh()).abs() > 2f64.powi(-8)

@@ -40,7 +40,8 @@ impl Summary {
             return Vec::new();
         }
         let count = |approximate: bool, right: bool| {
-            entries.iter().filter(|e| e.approximate == approximate && (e.error.is_some() || !right)).count()
+            let is_right = |e: &Entry| e.error.is_some() && known::line(&e.name).is_none();
+            entries.iter().filter(|e| e.approximate == approximate && (is_right(e) || !right)).count()
         };
         let tuples = || entries.iter().map(|entry| entry.tuples);
         let mut lines = vec![

@@ -125,8 +125,8 @@ impl Decoder<'_> {
                     row!(|a: u64, b: u64| (a as i64).max(b as i64) as u64)
                 )
             }
-            // By zero the ISA leaves the value to the machine (9.7.1.8, 9.7.1.9); quotient and remainder are all ones, as on
-            // devices of `sm_90`.
+            // By zero the ISA calls the quotient unspecified and machine-specific (9.7.1.8) and says nothing of the remainder
+            // (9.7.1.9); both are all ones, as on devices of `sm_90`.
             ("div", false) => sized!(
                 kind,
                 row!(|a: u32, b: u32| a.checked_div(b).unwrap_or(0xFFFF)),
