@@ -90,6 +90,16 @@ fn malformed_structure_is_an_error() {
 }
 
 #[test]
+fn halves_have_no_directed_rounding() {
+    body("fma.rn.bf16 %h0, %h1, %h2, %h3;").unwrap();
+    for rounding in ["rz", "rm", "rp"] {
+        let error = body(&format!("fma.{rounding}.bf16 %h0, %h1, %h2, %h3;")).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(&format!("fma.{rounding}.bf16")) && text.contains("`.rn` alone"), "{text}");
+    }
+}
+
+#[test]
 fn big_register_ranges_cost_nothing() {
     body(".reg .b32 %big<4000000000>;\nadd.s32 %big3999999999, %r1, 1;").unwrap();
 }

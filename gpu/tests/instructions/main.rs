@@ -15,6 +15,7 @@ mod edges;
 mod form;
 mod forms;
 mod golden;
+mod known;
 mod relate;
 mod summary;
 mod tests;

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::form::Form;
+use crate::known;
 use crate::verdict::Error;
 
 /// Verdicts of one comparison, as they come in.
@@ -39,7 +40,8 @@ impl Summary {
             return Vec::new();
         }
         let count = |approximate: bool, right: bool| {
-            entries.iter().filter(|e| e.approximate == approximate && (e.error.is_some() || !right)).count()
+            let is_right = |e: &Entry| e.error.is_some() && known::line(&e.name).is_none();
+            entries.iter().filter(|e| e.approximate == approximate && (is_right(e) || !right)).count()
         };
         let tuples = || entries.iter().map(|entry| entry.tuples);
         let mut lines = vec![
@@ -53,6 +55,7 @@ impl Summary {
             format!("  exact forms bitwise equal: {} of {}", count(false, true), count(false, false)),
             format!("  approximate forms within the documented error: {} of {}", count(true, true), count(true, false)),
         ];
+        lines.extend(entries.iter().filter_map(|entry| Some(format!("  known of {}", known::line(&entry.name)?))));
         for entry in entries.iter().filter(|entry| entry.approximate) {
             lines.push(match entry.error {
                 Some(error) => format!(

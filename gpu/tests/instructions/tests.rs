@@ -11,6 +11,7 @@ use crate::assembler;
 use crate::form::{Form, TUPLES};
 use crate::forms::WITHOUT_FORMS;
 use crate::golden::{Golden, Record};
+use crate::known;
 use crate::summary::Summary;
 use crate::verdict::{Operands, against, direct, open_bits};
 use crate::write::ask;
@@ -66,6 +67,12 @@ fn names_are_unique_and_operands_enough(forms: &[Form]) -> Result<(), Failed> {
     for form in forms {
         ensure(names.insert(&form.name), format!("two forms are called `{}`", form.name))?;
         ensure(form.tuples() >= TUPLES.max(10_000), format!("`{}` has {} tuples", form.name, form.tuples()))?;
+    }
+    for name in known::names() {
+        ensure(
+            forms.iter().any(|form| form.name == name),
+            format!("something is known of `{name}`, which is no form"),
+        )?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::answers::{elements, machine, of_tuple, raw_machine, settle};
 use crate::draw;
 use crate::form::{Float, Form, Value};
 use crate::golden::{Record, chunk_length, chunks, restored, short};
+use crate::known;
 
 /// How far approximate answers are off.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,7 +33,7 @@ impl Operands {
         Self { tuples, bytes }
     }
 
-    fn describe(&self, form: &Form, tuple: usize) -> String {
+    pub(crate) fn describe(&self, form: &Form, tuple: usize) -> String {
         let mut text = format!("tuple {tuple}:");
         for ((at, input), name) in form.inputs.iter().enumerate().zip("abce".chars()) {
             let _ = write!(text, " {name}={:#0width$x}", self.tuples[tuple][at], width = 2 + 2 * input.width.bytes());
@@ -42,7 +43,7 @@ impl Operands {
 }
 
 /// Bits of a tuple's answers, one after the other.
-fn shown(form: &Form, answers: &[u8], tuple: usize) -> String {
+pub(crate) fn shown(form: &Form, answers: &[u8], tuple: usize) -> String {
     let found = of_tuple(form, answers, tuple);
     let texts = form.outputs.iter().zip(found);
     texts.map(|(o, bits)| format!("{bits:#0width$x}", width = 2 + 2 * o.width.bytes())).collect::<Vec<_>>().join(" ")
@@ -72,6 +73,7 @@ pub(crate) fn direct(form: &Form, operands: &Operands, hardware: &[u8]) -> Resul
     if form.approximate {
         return within(form, operands, hardware, &rounded);
     }
+    let rounded = known::replaced(form, operands, &rounded)?;
     let differs = |&tuple: &usize| of_tuple(form, hardware, tuple) != of_tuple(form, &rounded, tuple);
     let different: Vec<usize> = (0..form.tuples()).filter(differs).collect();
     if different.is_empty() {
@@ -102,7 +104,7 @@ pub(crate) fn against(form: &Form, record: &Record) -> Result<Error, String> {
     let rounded = machine(form, &operands.bytes, Approximation::CorrectlyRounded).map_err(|error| error.to_string())?;
     let hardware = match &record.distances {
         Some(distances) => restored(form, &rounded, distances),
-        None => rounded.clone(),
+        None => known::replaced(form, &operands, &rounded)?,
     };
     let digest: [u8; 32] = Sha256::digest(&hardware).into();
     if digest == record.digest {
@@ -126,12 +128,12 @@ pub(crate) fn against(form: &Form, record: &Record) -> Result<Error, String> {
 }
 
 /// Whether answers lie between the least and the greatest that the ISA permits, as the adversarial machine has them.
-fn within(form: &Form, operands: &Operands, hardware: &[u8], rounded: &[u8]) -> Result<Error, String> {
+fn within(form: &Form, operands: &Operands, hardware: &[u8], rounded_bytes: &[u8]) -> Result<Error, String> {
     let end = |end| {
         machine(form, &operands.bytes, end).map(|answers| elements(form, &answers)).map_err(|error| error.to_string())
     };
     let (least, greatest) = (end(Approximation::Least)?, end(Approximation::Greatest)?);
-    let (found, rounded) = (elements(form, hardware), elements(form, rounded));
+    let (found, rounded) = (elements(form, hardware), elements(form, rounded_bytes));
     let mut worst = Error::default();
     let mut outside = Vec::new();
     for (at, &(value, bits)) in found.iter().enumerate() {
@@ -158,6 +160,7 @@ fn within(form: &Form, operands: &Operands, hardware: &[u8], rounded: &[u8]) -> 
         worst.share = worst.share.max(if x == m { 0.0 } else { room });
     }
     if outside.is_empty() {
+        known::as_many(form, operands, hardware, rounded_bytes)?;
         return Ok(worst);
     }
     let mut text = format!("{} of {} answers are not within the documented error", outside.len(), found.len());

@@ -11,6 +11,7 @@ use crate::answers::{machine, settle};
 use crate::device::Device;
 use crate::form::Form;
 use crate::golden::{Golden, Record};
+use crate::known;
 use crate::summary::Summary;
 use crate::verdict::{Operands, direct, open_bits};
 
@@ -37,14 +38,12 @@ pub(crate) fn ask(executor: Box<dyn Executor>, forms: &[Form], summary: &Summary
             };
             let open = open_bits(form, &operands, &answers);
             settle(form, &mut answers);
-            let complaint = summary.note(form, direct(form, &operands, &answers)).err().or(open);
-            let rounded = if form.approximate {
-                machine(form, &operands.bytes, Approximation::CorrectlyRounded)
-            } else {
-                Ok(Vec::new())
-            };
-            match rounded {
-                Ok(rounded) => (Some(Record::new(form, &operands.bytes, &answers, &rounded)), complaint),
+            let complaint = summary.note(form, direct(form, &operands, &answers)).err();
+            match machine(form, &operands.bytes, Approximation::CorrectlyRounded) {
+                Ok(rounded) => {
+                    let complaint = complaint.or_else(|| known::told(form, &operands, &answers, &rounded)).or(open);
+                    (Some(Record::new(form, &operands.bytes, &answers, &rounded)), complaint)
+                }
                 Err(why) => (None, Some(why.to_string())),
             }
         })

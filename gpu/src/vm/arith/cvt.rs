@@ -128,7 +128,7 @@ pub(crate) const fn float_to_float(from: Format, to: Format, bits: u64, m: Mode)
         }
         Value::Nan => to.nan,
         Value::Infinite(negative) => to.signed(to.infinity(), negative),
-        Value::Finite(real) => to.round(real, m.rounding),
+        Value::Finite(real) => to.flushing(m.ftz && to.precision == F32.precision).round(real, m.rounding),
     };
     finish(to, result, m)
 }

@@ -25,6 +25,10 @@ use super::{Mode, Rounding};
 /// The NaN that single-precision instructions return.
 pub(crate) const NAN: u32 = 0x7FFF_FFFF;
 
+/// The least normal value.
+pub(crate) const LEAST: u32 = 0x0080_0000;
+const LEAST_VALUE: f64 = f32::MIN_POSITIVE as f64;
+
 /// A subnormal becomes a zero of its sign.
 #[inline]
 pub(crate) const fn flush(bits: u32) -> u32 {
@@ -62,6 +66,20 @@ fn narrow(value: f64, rounding: Rounding) -> f32 {
     } else {
         near
     }
+}
+
+/// Rounds an f64 that is exact or odd, and flushes what is tiny; see [`super::soft::Format::flushing`].
+#[inline]
+fn settle(value: f64, m: Mode) -> u32 {
+    let bits = narrow(value, m.rounding).to_bits();
+    if m.ftz && bits & 0x7FFF_FFFF == LEAST && value.abs() < LEAST_VALUE {
+        // Rounded where there are places below it; the scaling is exact.
+        let scaled = narrow(value * 18_446_744_073_709_551_616.0, m.rounding);
+        if f64::from(scaled.abs()) < LEAST_VALUE * 18_446_744_073_709_551_616.0 {
+            return bits & 0x8000_0000;
+        }
+    }
+    bits
 }
 
 /// Operands and result under the modifiers.
@@ -104,7 +122,7 @@ fn sum(p: f64, c: f64, m: Mode) -> u32 {
     if s == 0.0 && m.rounding == Rounding::Down && (p.is_sign_negative() || c.is_sign_negative()) {
         s = -0.0;
     }
-    finish(narrow(s, m.rounding).to_bits(), m)
+    finish(settle(s, m), m)
 }
 
 /// `add{.rnd}{.ftz}{.sat}.f32`.
@@ -122,7 +140,7 @@ pub(crate) fn sub(a: u32, b: u32, m: Mode) -> u32 {
 /// `mul{.rnd}{.ftz}{.sat}.f32`.
 #[inline]
 pub(crate) fn mul(a: u32, b: u32, m: Mode) -> u32 {
-    finish(narrow(value(a, m) * value(b, m), m.rounding).to_bits(), m)
+    finish(settle(value(a, m) * value(b, m), m), m)
 }
 
 /// `fma.rnd{.ftz}{.sat}.f32`.
@@ -135,10 +153,10 @@ pub(crate) fn fma(a: u32, b: u32, c: u32, m: Mode) -> u32 {
 #[inline]
 pub(crate) fn div(a: u32, b: u32, m: Mode) -> u32 {
     let (a, b) = (take(a, m), take(b, m));
-    let bits = if m.rounding == Rounding::Nearest {
+    let bits = if m.rounding == Rounding::Nearest && !m.ftz {
         (f32::from_bits(a) / f32::from_bits(b)).to_bits()
     } else {
-        F32.div(a.into(), b.into(), m.rounding) as u32
+        F32.flushing(m.ftz).div(a.into(), b.into(), m.rounding) as u32
     };
     finish(bits, m)
 }

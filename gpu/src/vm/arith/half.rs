@@ -36,24 +36,24 @@ pub(crate) const fn finish(format: Format, bits: u64, m: Mode) -> u64 {
 /// `add{.rnd}{.ftz}{.sat}`.
 #[inline]
 pub(crate) const fn add(format: Format, a: u32, b: u32, m: Mode) -> u32 {
-    finish(format, format.add(take(format, a, m), take(format, b, m), m.rounding), m) as u32
+    finish(format, format.flushing(m.ftz).add(take(format, a, m), take(format, b, m), m.rounding), m) as u32
 }
 
 /// `sub{.rnd}{.ftz}{.sat}`.
 #[inline]
 pub(crate) const fn sub(format: Format, a: u32, b: u32, m: Mode) -> u32 {
-    finish(format, format.sub(take(format, a, m), take(format, b, m), m.rounding), m) as u32
+    finish(format, format.flushing(m.ftz).sub(take(format, a, m), take(format, b, m), m.rounding), m) as u32
 }
 
 /// `mul{.rnd}{.ftz}{.sat}`.
 #[inline]
 pub(crate) const fn mul(format: Format, a: u32, b: u32, m: Mode) -> u32 {
-    finish(format, format.mul(take(format, a, m), take(format, b, m), m.rounding), m) as u32
+    finish(format, format.flushing(m.ftz).mul(take(format, a, m), take(format, b, m), m.rounding), m) as u32
 }
 
 /// `fma.rnd{.ftz}{.sat}{.relu}`.
 #[inline]
 pub(crate) const fn fma(format: Format, a: u32, b: u32, c: u32, m: Mode) -> u32 {
-    let bits = format.fma(take(format, a, m), take(format, b, m), take(format, c, m), m.rounding);
+    let bits = format.flushing(m.ftz).fma(take(format, a, m), take(format, b, m), take(format, c, m), m.rounding);
     finish(format, bits, m) as u32
 }

@@ -19,18 +19,23 @@ pub(crate) struct Format {
     pub(super) nan: u64,
     /// Whether an operand's NaN payload survives (f64 only).
     pub(super) payloads: bool,
+    /// Whether results that are tiny become zeros (`.ftz`).
+    pub(super) flushes: bool,
 }
 
 /// IEEE binary16. Its canonical NaN is `0x7FFF`.
-pub(crate) const F16: Format = Format { precision: 11, exponent_bits: 5, nan: 0x7FFF, payloads: false };
+pub(crate) const F16: Format = Format { precision: 11, exponent_bits: 5, nan: 0x7FFF, payloads: false, flushes: false };
 /// The upper half of a binary32. Its canonical NaN is `0x7FFF`.
-pub(crate) const BF16: Format = Format { precision: 8, exponent_bits: 8, nan: 0x7FFF, payloads: false };
+pub(crate) const BF16: Format = Format { precision: 8, exponent_bits: 8, nan: 0x7FFF, payloads: false, flushes: false };
 /// IEEE binary32. PTX: single-precision instructions return an unspecified NaN; hardware returns `0x7FFFFFFF`.
-pub(crate) const F32: Format = Format { precision: 24, exponent_bits: 8, nan: 0x7FFF_FFFF, payloads: false };
+pub(crate) const F32: Format =
+    Format { precision: 24, exponent_bits: 8, nan: 0x7FFF_FFFF, payloads: false, flushes: false };
 /// IEEE binary64. PTX: NaN payloads are supported for double-precision instructions.
-pub(crate) const F64: Format = Format { precision: 53, exponent_bits: 11, nan: 0xFFF8_0000_0000_0000, payloads: true };
+pub(crate) const F64: Format =
+    Format { precision: 53, exponent_bits: 11, nan: 0xFFF8_0000_0000_0000, payloads: true, flushes: false };
 /// The upper word of a binary64, "1.11.20", in which the approximate f64 instructions work.
-pub(crate) const F64_HIGH: Format = Format { precision: 21, exponent_bits: 11, nan: 0x7FFF_FFFF, payloads: false };
+pub(crate) const F64_HIGH: Format =
+    Format { precision: 21, exponent_bits: 11, nan: 0x7FFF_FFFF, payloads: false, flushes: false };
 
 /// What bits of a format stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +49,17 @@ pub(crate) enum Value {
 }
 
 impl Format {
+    /// The same format, in which results that are tiny become zeros of their sign.
+    ///
+    /// A result is tiny if it is below the least normal value once it is rounded to the format's precision, with exponents
+    /// that have no end: what rounds up to the least normal value only for want of places below it is flushed. The ISA says
+    /// no more than that subnormal results are; this is what devices of `sm_90` do.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn flushing(self, flushes: bool) -> Self {
+        Self { flushes, ..self }
+    }
+
     /// Bits in all.
     pub(crate) const fn width(self) -> u32 {
         self.precision + self.exponent_bits
@@ -131,6 +147,14 @@ impl Format {
         }
         let top = value.exponent + 127 - value.significand.leading_zeros() as i32;
         let unit = top - (self.precision as i32 - 1);
+        if self.flushes && unit < self.least() {
+            let shift = unit - value.exponent;
+            // The next power of two, if it is rounded up to.
+            let carries = shift > 0 && value.shifted(shift as u32, mode) >> self.precision != 0;
+            if unit + (carries as i32) < self.least() {
+                return sign;
+            }
+        }
         let unit = if unit < self.least() { self.least() } else { unit };
         let shift = unit - value.exponent;
         let whole = if shift <= 0 { value.significand << -shift } else { value.shifted(shift as u32, mode) };

@@ -125,7 +125,8 @@ impl Decoder<'_> {
                     row!(|a: u64, b: u64| (a as i64).max(b as i64) as u64)
                 )
             }
-            // Division by zero gives all ones, and the remainder the dividend, as on devices.
+            // By zero the ISA calls the quotient unspecified and machine-specific (9.7.1.8) and says nothing of the remainder
+            // (9.7.1.9); both are all ones, as on devices of `sm_90`.
             ("div", false) => sized!(
                 kind,
                 row!(|a: u32, b: u32| a.checked_div(b).unwrap_or(0xFFFF)),
@@ -140,15 +141,15 @@ impl Decoder<'_> {
             ),
             ("rem", false) => sized!(
                 kind,
-                row!(|a: u32, b: u32| a.checked_rem(b).unwrap_or(a)),
-                row!(|a: u32, b: u32| a.checked_rem(b).unwrap_or(a)),
-                row!(|a: u64, b: u64| a.checked_rem(b).unwrap_or(a))
+                row!(|a: u32, b: u32| a.checked_rem(b).unwrap_or(0xFFFF)),
+                row!(|a: u32, b: u32| a.checked_rem(b).unwrap_or(u32::MAX)),
+                row!(|a: u64, b: u64| a.checked_rem(b).unwrap_or(u64::MAX))
             ),
             ("rem", true) => sized!(
                 kind,
-                row!(|a: u32, b: u32| if b == 0 { a } else { s16(a).wrapping_rem(s16(b)) as u32 & 0xFFFF }),
-                row!(|a: u32, b: u32| if b == 0 { a } else { (a as i32).wrapping_rem(b as i32) as u32 }),
-                row!(|a: u64, b: u64| if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 })
+                row!(|a: u32, b: u32| if b == 0 { 0xFFFF } else { s16(a).wrapping_rem(s16(b)) as u32 & 0xFFFF }),
+                row!(|a: u32, b: u32| if b == 0 { u32::MAX } else { (a as i32).wrapping_rem(b as i32) as u32 }),
+                row!(|a: u64, b: u64| if b == 0 { u64::MAX } else { (a as i64).wrapping_rem(b as i64) as u64 })
             ),
             ("sad", false) => sized!(
                 kind,

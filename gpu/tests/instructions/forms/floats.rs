@@ -73,10 +73,8 @@ fn halves(forms: &mut Vec<Form>) {
         for rounding in ["", "rn"] {
             sums_and_products(forms, &[rounding], kind);
         }
-        for rounding in ROUNDINGS {
-            for relu in ["", "relu"] {
-                fused(forms, "fma", &[rounding, relu], kind);
-            }
+        for relu in ["", "relu"] {
+            fused(forms, "fma", &["rn", relu], kind);
         }
     }
 }
