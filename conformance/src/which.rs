@@ -143,7 +143,7 @@ pub const CONVENTIONS: &[Convention] = &[
             ("l2_eps_missing", "none"),
             ("l2_eps_another_constant", "1e-5, whatever is given"),
         ],
-        case: "gk_l2norm_heads(d=32,h=1,regime=gaussian,scale=2^-13,seed=0x51)",
+        case: "gk_l2norm_heads(d=32,h=1,regime=gaussian,scale=2^-24,seed=0x51)",
     },
     Convention {
         name: "norm",

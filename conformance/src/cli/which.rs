@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use comfy_table::Table;
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, PASS, Selection, executor, executor_with, program};
+use super::{NONCONFORMANT, PASS, Selection, executor_with, program};
 use crate::error::Error;
 use crate::mutants;
 use crate::report::STYLE;
@@ -33,13 +33,15 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     for kernel in &args.kernel {
         crate::suites::find(kernel)?;
     }
-    let (executor, _) = executor(args.executor)?;
+    // What a kernel computes is asked here, not what it may do: races and the like are for `check`.
+    let options = Options { checks: false, ..Options::default() };
+    let (executor, _) = executor_with(args.executor, options)?;
     let mut runner = match (&args.kernels, &args.mutant) {
         (Some(path), _) => Runner::programs(executor, vec![program(path)?])?,
         (None, Some(name)) => Runner::programs(executor, vec![mutants::find(name)?.program()?])?,
         (None, None) => Runner::kernels(executor)?,
     };
-    let (machine, _) = executor_with(Selection::Vm, Options { checks: false, ..Options::default() })?;
+    let (machine, _) = executor_with(Selection::Vm, options)?;
     let mut findings = which::which(&mut runner, machine.as_ref())?;
     findings.retain(|finding| args.kernel.is_empty() || args.kernel.iter().any(|kernel| kernel == finding.kernel));
     if findings.is_empty() {
