@@ -21,6 +21,7 @@ macro_rules! say {
     }};
 }
 
+mod chain;
 mod check;
 mod compile;
 mod detect;
@@ -67,6 +68,8 @@ enum Command {
     /// Run a failure's capsule again; or drive the kernels through recorded tokens and compare with the oracle, and the oracle
     /// with the file's answers.
     Replay(replay::Args),
+    /// Run the delta rule over thousands of tokens: each step by itself, and all of them against a free-running oracle.
+    Chain(chain::Args),
     /// Run known-wrong kernels and say which case kills which; survivors fail.
     Mutants(mutants::Args),
     /// Say how small a fault in each term is still seen, by this suite and by the rules in use elsewhere.
@@ -101,6 +104,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Detect(args) => detect::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Which(args) => which::run(&args),
+        Command::Chain(args) => chain::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::List => {
             say!("{}", list::text());

@@ -147,6 +147,14 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new(
         Memory,
+        "time_step_kept_in_the_input",
+        GATES,
+        "input",
+        "a scratch value written back over the projection that it came from: whoever reads it next gets another",
+        &[(SUM, "const float u = ar[h] + dt[h];\n    ((float*)ar)[h] = u;")],
+    ),
+    Mutant::new(
+        Memory,
         "last_head_never_computed",
         GATES,
         "tail",

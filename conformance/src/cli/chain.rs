@@ -1,0 +1,110 @@
+//! `chain`: the delta rule over thousands of tokens, in both views of its error.
+
+use std::path::PathBuf;
+
+use comfy_table::{CellAlignment, Table};
+use gdn_gpu::vm::Options;
+
+use super::{NONCONFORMANT, PASS, Selection, executor_with, not_run, program, progress};
+use crate::chains::{self, ChainCurve, ChainPlan, ChainRegime};
+use crate::error::Error;
+use crate::report::{STYLE, folder_of, write_whole};
+use crate::runner::Runner;
+use crate::verdict::Disposition;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Who runs the kernel; the virtual machine runs it without its checks, since a chain repeats one launch.
+    #[arg(long, value_enum, default_value = "auto")]
+    executor: Selection,
+    /// Run the `gdn_step` of this CUDA or PTX file.
+    #[arg(long, value_name = "FILE.cu|FILE.ptx")]
+    kernels: Option<PathBuf>,
+    /// Only this regime; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    regime: Vec<ChainRegime>,
+    /// Tokens of each chain.
+    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
+    tokens: u32,
+    /// Seed of what is drawn.
+    #[arg(long, default_value_t = 81)]
+    seed: u64,
+    /// Write the curves of error and bound against the token to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args) -> Result<u8, Error> {
+    if let Some(path) = &args.json {
+        folder_of(path)?;
+    }
+    let (executor, absent) = executor_with(args.executor, Options { checks: false, ..Options::default() })?;
+    let mut runner = match &args.kernels {
+        None => Runner::kernels(executor)?,
+        Some(path) => Runner::programs(executor, vec![program(path)?])?,
+    };
+    let description = runner.describe();
+    say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    let regimes = if args.regime.is_empty() { ChainRegime::ALL.to_vec() } else { args.regime.clone() };
+    let bar = progress(regimes.len(), "chains");
+    let mut curves = Vec::new();
+    for regime in regimes {
+        bar.set_message(regime.to_string());
+        curves.push((regime, chains::run(&mut runner, &ChainPlan::new(regime, args.tokens, args.seed))?));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    say!("{}", table(&curves));
+    let mut passed = true;
+    for (_, curve) in &curves {
+        let verdict = curve.verdict();
+        if verdict.disposition != Disposition::Passed {
+            passed = false;
+            say!("{}: {}: {}", verdict.disposition, verdict.output, verdict.detail);
+        }
+    }
+    for line in not_run(absent.as_deref()) {
+        say!("not run: {line}");
+    }
+    if let Some(path) = &args.json {
+        let curves: Vec<&ChainCurve> = curves.iter().map(|(_, curve)| curve).collect();
+        let text = serde_json::to_string_pretty(&curves).map_err(|error| Error::file(path, error.to_string()))?;
+        write_whole(path, &text)?;
+    }
+    Ok(if passed { PASS } else { NONCONFORMANT })
+}
+
+/// The worst of each chain: of each view's bound, and of the state's error relative to the state.
+fn table(curves: &[(ChainRegime, ChainCurve)]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_header([
+        "regime",
+        "tokens",
+        "step by step",
+        "free-running state",
+        "free-running output",
+        "relative error",
+        "verdict",
+    ]);
+    for (regime, curve) in curves {
+        let Some(worst) = curve.worst() else { continue };
+        let number = |x: Option<f64>| x.map_or_else(|| "∞".to_owned(), |x| format!("{x:.3}"));
+        let relative = worst.relative.map_or_else(|| "∞".to_owned(), |x| format!("{x:.1e}"));
+        table.add_row([
+            regime.to_string(),
+            curve.plan.tokens.to_string(),
+            number(worst.step.utilization),
+            number(worst.state.utilization),
+            number(worst.output.utilization),
+            relative,
+            curve.verdict().disposition.to_string(),
+        ]);
+    }
+    for column in 1..6 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
