@@ -94,7 +94,7 @@ fn sample(forms: &[Form]) -> Vec<Form> {
 fn what_is_written_is_read_back(forms: &[Form]) -> Result<(), Failed> {
     let forms = sample(forms);
     let executor =
-        VmExecutor::new(Options { checks: false, approximation: Approximation::Adversarial(7), ..Options::default() });
+        VmExecutor::new(Options { checks: false, approximation: Approximation::Greatest, ..Options::default() });
     let summary = Summary::default();
     let (golden, complaints) = ask(Box::new(executor), &forms, &summary);
     ensure(forms.len() == 7 && golden.records.len() == 7, format!("{} forms", golden.records.len()))?;
