@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table};
-use gdn_gpu::run::{Tensor, Tensors};
+use gdn_gpu::run::Tensor;
 
 use crate::case::Case;
-use crate::draw::Draws;
 use crate::error::Error;
-use crate::family::carry;
 use crate::report::STYLE;
 use crate::runner::Runner;
 use crate::suites;
+use crate::tokens::Tokens;
 
 /// How far two executors agree on one output of a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,10 +37,8 @@ pub fn compare(
     let mut agreements: BTreeMap<_, Agreement> = BTreeMap::new();
     for case in cases {
         let suite = suites::find(case.contract.kernel)?;
-        let mut state = Tensors::new();
-        for token in 0..case.tokens {
-            let mut inputs = suite.draw(case, &Draws::new(case, token));
-            inputs.append(&mut state);
+        let mut tokens = Tokens::of(case)?;
+        while let Some((_, inputs)) = tokens.next() {
             let here = first.run(suite, &case.shape, &inputs, case.seed)?.outputs;
             let there = second.run(suite, &case.shape, &inputs, case.seed)?.outputs;
             for (name, tensor) in &here {
@@ -50,7 +47,7 @@ pub fn compare(
                     count(agreement, tensor, other, case);
                 }
             }
-            carry(case.contract, &mut state, &here);
+            tokens.left(&here);
         }
     }
     Ok(agreements)

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gdn_gpu::contract::Shape;
 use gdn_gpu::run::{Outcome, RunError, Tensors};
@@ -13,13 +12,14 @@ use gdn_reference::ShapeError;
 
 use crate::capsule::Shelf;
 use crate::case::Case;
-use crate::draw::Draws;
 use crate::error::Error;
-use crate::family::{Suite, carry};
+use crate::family::Suite;
 use crate::localize::{self, Scene};
 use crate::runner::Runner;
 use crate::suites;
+use crate::tokens::Tokens;
 use crate::verdict::{self, Disposition, Verdict};
+use crate::workers;
 
 /// The verdicts on one case, an output each.
 #[derive(Clone, Debug)]
@@ -68,14 +68,9 @@ pub fn run_case_in(runner: &mut Runner, case: &Case, detail: Detail) -> Result<C
     let suite = suites::find(case.contract.kernel)?;
     let mut worst: BTreeMap<String, Verdict> = BTreeMap::new();
     let mut utilizations: BTreeMap<String, Vec<(u32, f64)>> = BTreeMap::new();
-    let mut carried: Option<Tensors> = None;
+    let mut tokens = Tokens::of(case)?;
     let mut failing = None;
-    for token in 0..case.tokens {
-        let draws = Draws::new(case, token);
-        let mut inputs = suite.draw(case, &draws);
-        if let Some(state) = carried.take() {
-            inputs.extend(state);
-        }
+    while let Some((token, inputs)) = tokens.next() {
         let (verdicts, outputs) = match launch(runner, suite, case, &inputs, u64::from(token), detail) {
             Ok(done) => done,
             Err(Error::Run(RunError::Executor(error))) => {
@@ -83,8 +78,7 @@ pub fn run_case_in(runner: &mut Runner, case: &Case, detail: Detail) -> Result<C
             }
             Err(error) => return Err(error),
         };
-        let mut state = Tensors::new();
-        carry(case.contract, &mut state, &outputs);
+        tokens.left(&outputs);
         let ended = outputs.is_empty();
         if failing.is_none() && verdicts.iter().any(|verdict| verdict.disposition == Disposition::Failed) {
             failing = Some(Box::new(FailingLaunch { token, inputs, outputs, verdicts: verdicts.clone() }));
@@ -101,7 +95,6 @@ pub fn run_case_in(runner: &mut Runner, case: &Case, detail: Detail) -> Result<C
         if ended {
             break;
         }
-        carried = Some(state);
     }
     let mut verdicts: Vec<Verdict> = worst.into_values().collect();
     for verdict in verdicts.iter_mut().filter(|_| case.tokens > 1) {
@@ -195,56 +188,28 @@ pub struct Run {
 /// # Errors
 /// The first error of a case, or of a fork of the runner.
 pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Sync) -> Result<Run, Error> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len().max(1));
-    let forks = (0..threads).map(|_| runner.fork()).collect::<Result<Vec<_>, _>>()?;
-    let next = AtomicUsize::new(0);
+    let forks = (0..workers::threads(cases.len())).map(|_| runner.fork()).collect::<Result<Vec<_>, _>>()?;
     let shelf = Mutex::new(Shelf::default());
-    let (next, done, shelf) = (&next, &done, &shelf);
-    let parts: Vec<Part> = std::thread::scope(|scope| {
-        let workers: Vec<_> = forks
-            .into_iter()
-            .map(|mut own| {
-                scope.spawn(move || {
-                    let mut results = Vec::new();
-                    while let Some((i, case)) =
-                        Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, cases.get(i)?)))
-                    {
-                        let mut result = run_case(&mut own, case)?;
-                        if let Some(failing) = result.failing.take() {
-                            let place = (i, case.contract.kernel);
-                            shelf.lock().unwrap_or_else(PoisonError::into_inner).offer(place, failing);
-                        }
-                        done(&result);
-                        results.push((i, result));
-                    }
-                    Ok(Part { results, coverage: own.coverage()? })
-                })
-            })
-            .collect();
-        let joined =
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect::<Result<Vec<_>, Error>>()
+    let (mut results, forks) = workers::share(cases, forks, |own, i, case| {
+        let mut result = run_case(own, case)?;
+        if let Some(failing) = result.failing.take() {
+            shelf.lock().unwrap_or_else(PoisonError::into_inner).offer((i, case.contract.kernel), failing);
+        }
+        done(&result);
+        Ok(result)
     })?;
-    let mut results = Vec::new();
     let mut coverage: Vec<FunctionCoverage> = Vec::new();
-    for part in parts {
-        results.extend(part.results);
+    for mut fork in forks {
+        let own = fork.coverage()?;
         if coverage.is_empty() {
-            coverage = part.coverage;
+            coverage = own;
         } else {
-            coverage.iter_mut().zip(&part.coverage).for_each(|(sum, other)| sum.add(other));
+            coverage.iter_mut().zip(&own).for_each(|(sum, other)| sum.add(other));
         }
     }
-    results.sort_by_key(|(i, _)| *i);
-    let mut kept = std::mem::take(&mut *shelf.lock().unwrap_or_else(PoisonError::into_inner)).kept();
-    for (i, result) in &mut results {
-        result.failing = kept.remove(i);
+    let mut kept = shelf.into_inner().unwrap_or_else(PoisonError::into_inner).kept();
+    for (i, result) in results.iter_mut().enumerate() {
+        result.failing = kept.remove(&i);
     }
-    Ok(Run { results: results.into_iter().map(|(_, result)| result).collect(), coverage })
-}
-
-/// What one thread brought.
-struct Part {
-    results: Vec<(usize, CaseResult)>,
-    coverage: Vec<FunctionCoverage>,
+    Ok(Run { results, coverage })
 }

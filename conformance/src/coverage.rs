@@ -5,6 +5,7 @@ use gdn_gpu::vm::{BlockCoverage, FunctionCoverage};
 use serde::{Deserialize, Serialize};
 
 use crate::report::STYLE;
+use crate::suites;
 
 /// Coverage of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +14,7 @@ pub struct Coverage {
     pub kernel: String,
     /// Basic blocks that ran.
     pub ran: usize,
-    /// Basic blocks that some input can reach: all but the excused ones.
+    /// Basic blocks that some input can reach: all but those with a reason.
     pub blocks: usize,
     /// Outcomes of conditional branches that were seen, of two a branch.
     pub outcomes: usize,
@@ -45,16 +46,16 @@ impl Coverage {
     }
 
     fn one(function: &FunctionCoverage) -> Self {
-        let excuses = excuses(function);
+        let reasons = reasons(function);
         let missed: Vec<Missed> = function
             .blocks
             .iter()
-            .zip(&excuses)
+            .zip(&reasons)
             .filter(|(block, _)| !block.ran && !block.empty)
-            .map(|(block, excuse)| Missed {
+            .map(|(block, reason)| Missed {
                 line: block.line,
                 source: block.source.as_ref().map(|(file, line)| format!("{file}:{line}")),
-                reason: excuse.map(ToOwned::to_owned),
+                reason: reason.map(ToOwned::to_owned),
             })
             .collect();
         let branches = function.blocks.iter().filter(|block| block.ran && block.conditional);
@@ -76,44 +77,15 @@ impl Coverage {
 }
 
 /// A way out of a conditional branch that no input of the contract's domain takes, and everything behind it.
-struct Excuse {
-    /// The kernel.
-    kernel: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub struct Unreachable {
     /// What stands in the block that ends in the branch: the constant of its comparison.
-    branch: &'static str,
+    pub branch: &'static str,
     /// Whether it is the taken branch that is never seen, or its passing by.
-    taken: bool,
+    pub taken: bool,
     /// Why.
-    reason: &'static str,
+    pub reason: &'static str,
 }
-
-/// Paths that the compiler's mathematical functions bring with them, for arguments that the kernels never give them.
-const EXCUSES: &[Excuse] = &[
-    Excuse {
-        kernel: "gk_qk_norm_rope_part",
-        branch: "0f47CE4780",
-        taken: false,
-        reason: "the slow reduction of sinf and cosf from 105615 on: the angle is reduced to [-pi, pi] before",
-    },
-    Excuse {
-        kernel: "gk_qk_norm_rope_part",
-        branch: "1048575",
-        taken: false,
-        reason: "the subnormal doubles of log2: rbase is a positive f32, which is a normal double",
-    },
-    Excuse {
-        kernel: "gk_qk_norm_rope_part",
-        branch: "2146435071",
-        taken: false,
-        reason: "zero, infinity and NaN of log2: rbase is positive and finite",
-    },
-    Excuse {
-        kernel: "gk_qk_norm_rope_part",
-        branch: "0f408FF000",
-        taken: false,
-        reason: "exp2 beyond the exponents of double: |2i/rot log2(rbase)| is below 150",
-    },
-];
 
 /// Whether a block's branch is the one that follows a constant's comparison, or another on the same predicate: the compiler sets
 /// each predicate once.
@@ -128,13 +100,14 @@ fn branches_as(function: &FunctionCoverage, block: &BlockCoverage, constant: &st
 }
 
 /// Why no input reaches a block, for each block of a function; nothing for those that some input reaches.
-fn excuses(function: &FunctionCoverage) -> Vec<Option<&'static str>> {
-    let mut excuses: Vec<Option<&'static str>> = vec![Some("no branch leads to it"); function.blocks.len()];
+fn reasons(function: &FunctionCoverage) -> Vec<Option<&'static str>> {
+    let known = suites::find(&function.name).map_or(&[][..], |suite| suite.unreachable());
+    let mut reasons: Vec<Option<&'static str>> = vec![Some("no branch leads to it"); function.blocks.len()];
     // First every path of the code, each block under the reason of the way that leads to it; then again without those ways.
     let mut marked = vec![false; function.blocks.len()];
     let mut stack = vec![(0, None)];
-    for excused_ways in [true, false] {
-        if !excused_ways {
+    for closed_ways in [true, false] {
+        if !closed_ways {
             marked.fill(false);
             stack.push((0, None));
         }
@@ -142,42 +115,41 @@ fn excuses(function: &FunctionCoverage) -> Vec<Option<&'static str>> {
             if std::mem::replace(&mut marked[at], true) {
                 continue;
             }
-            excuses[at] = reason;
+            reasons[at] = reason;
             let block = &function.blocks[at];
             for &to in &block.successors {
-                let excuse = EXCUSES.iter().find(|excuse| {
-                    function.name == excuse.kernel
-                        && block.conditional
-                        && (block.target == Some(to)) == excuse.taken
-                        && branches_as(function, block, excuse.branch)
+                let way = known.iter().find(|way| {
+                    block.conditional
+                        && (block.target == Some(to)) == way.taken
+                        && branches_as(function, block, way.branch)
                 });
-                match excuse {
+                match way {
                     None => stack.push((to, reason)),
-                    Some(excuse) if excused_ways => stack.push((to, reason.or(Some(excuse.reason)))),
+                    Some(way) if closed_ways => stack.push((to, reason.or(Some(way.reason)))),
                     Some(_) => {}
                 }
             }
         }
     }
-    excuses
+    reasons
 }
 
 /// What a run left out, in lines: blocks that no input reaches by their reasons, and each block that one would.
 pub fn missed(coverage: &[Coverage]) -> Vec<String> {
     let mut lines = Vec::new();
     for Coverage { kernel, missed, .. } in coverage {
-        let mut excused: Vec<(&str, Vec<u32>)> = Vec::new();
+        let mut closed: Vec<(&str, Vec<u32>)> = Vec::new();
         for block in missed {
             let source = block.source.as_ref().map_or_else(String::new, |source| format!(" ({source})"));
             match &block.reason {
                 None => lines.push(format!("{kernel}: NOT REACHED: the block at PTX line {}{source}", block.line)),
-                Some(reason) => match excused.iter_mut().find(|(known, _)| known == reason) {
+                Some(reason) => match closed.iter_mut().find(|(known, _)| known == reason) {
                     Some((_, blocks)) => blocks.push(block.line),
-                    None => excused.push((reason, vec![block.line])),
+                    None => closed.push((reason, vec![block.line])),
                 },
             }
         }
-        for (reason, blocks) in excused {
+        for (reason, blocks) in closed {
             lines.push(format!(
                 "{kernel}: unreachable: {} blocks from PTX line {} on: {reason}",
                 blocks.len(),

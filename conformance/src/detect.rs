@@ -1,27 +1,23 @@
 //! Detection limits: how small a fault in each term the suite still sees, beside the rules that are in use elsewhere.
 //!
-//! A fault multiplies one term by 1 + ε. It is a patch of the source in which the factor is a literal of its own, so that its
+//! A [`Fault`] multiplies one term by 1 + ε. It is a patch of the source in which the factor is a literal of its own, so that its
 //! PTX, kept beside the mutants', serves every ε: the literal is replaced, nothing is compiled.
 
 use std::collections::BTreeMap;
 
+use gdn_gpu::Executor;
 use gdn_gpu::executor::{Code, Program};
 use gdn_gpu::run::Tensors;
-use gdn_gpu::{Executor, ptx};
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
-use crate::draw::Draws;
 use crate::error::Error;
-use crate::family::carry;
 use crate::kill;
-use crate::mutants::{self, store};
+use crate::mutants::{self, Fault};
 use crate::runner::Runner;
 use crate::suites;
+use crate::tokens::Tokens;
 use crate::verdict::{self, Check, Disposition, Want};
-
-/// The accepted PTX of the faults.
-pub const PTX: &str = include_str!("../../golden/ptx/mutants/faults.ptx");
 
 /// The literal that stands for 1 + ε; no kernel has it for anything else.
 const LITERAL: f32 = 1.734_567_9;
@@ -32,146 +28,33 @@ fn spellings(factor: f32) -> [String; 3] {
     [plain, negated, format!("0d{:016X}", f64::from(factor).to_bits())]
 }
 
-/// A term multiplied by 1 + ε.
-#[derive(Clone, Copy, Debug)]
-pub struct Fault {
-    /// The kernel.
-    pub kernel: &'static str,
-    /// The term.
-    pub term: &'static str,
-    /// A replacement in the source, in which `FAULT` stands for 1 + ε.
-    pub edit: (&'static str, &'static str),
+/// The source of a fault, in which 1 + ε is a literal.
+///
+/// # Errors
+/// [`Error::Patch`] where its text does not stand in the source exactly once.
+pub fn source(fault: &Fault) -> Result<String, Error> {
+    let (find, replace) = fault.edit;
+    let replaced = replace.replace("FAULT", &format!("{LITERAL:?}f"));
+    mutants::patched(&fault.name(), fault.kernel, &[(find, &replaced)])
 }
 
-const fn fault(kernel: &'static str, term: &'static str, find: &'static str, replace: &'static str) -> Fault {
-    Fault { kernel, term, edit: (find, replace) }
-}
-
-/// Every term that is scaled, and every f32 output.
-pub const FAULTS: &[Fault] = &[
-    fault("gdn_step", "q", "sum += s[i] * q[key + j];", "sum += s[i] * (q[key + j] * FAULT);"),
-    fault("gdn_step", "k", "inside ? k[key + j] : 0.0f", "inside ? k[key + j] * FAULT : 0.0f"),
-    fault("gdn_step", "v", "(v[value] - gdn_warp_sum", "(v[value] * FAULT - gdn_warp_sum"),
-    fault("gdn_step", "β", "= beta[h] * (v", "= beta[h] * FAULT * (v"),
-    fault("gdn_step", "decay", "const float alpha = decay[h];", "const float alpha = decay[h] * FAULT;"),
-    fault(
-        "gdn_step",
-        "prediction",
-        "v[value] - gdn_warp_sum(prediction)",
-        "v[value] - FAULT * gdn_warp_sum(prediction)",
-    ),
-    fault("gdn_step", "decay in the prediction", "prediction += s[i] * kr[i];", "prediction += s[i] * FAULT * kr[i];"),
-    fault("gdn_step", "1/√D", "(1.0f / sqrtf((float)D))", "(1.0f / sqrtf((float)D) * FAULT)"),
-    fault("gdn_step", "output S", "state[j] = s[i];", "state[j] = s[i] * FAULT;"),
-    fault("gdn_step", "output o", "o[value] = sum *", "o[value] = FAULT * sum *"),
-    fault("gdn_gate_norm", "eps", "rsqrtf(__fadd_rn(mean, eps))", "rsqrtf(__fadd_rn(mean, eps * FAULT))"),
-    fault("gdn_gate_norm", "mean", "rsqrtf(__fadd_rn(mean, eps))", "rsqrtf(__fadd_rn(mean * FAULT, eps))"),
-    fault("gdn_gate_norm", "weight", "__fmul_rn(gn, __fmul_rn(o, r))", "__fmul_rn(gn * FAULT, __fmul_rn(o, r))"),
-    fault("gdn_gate_norm", "z in the sigmoid", "__fmul_rn(z, gdn_sigmoid(z))", "__fmul_rn(z, gdn_sigmoid(z * FAULT))"),
-    fault("gdn_gate_norm", "output out", "return __fmul_rn(__fmul_rn(gn,", "return FAULT * __fmul_rn(__fmul_rn(gn,"),
-    fault("gdn_gate_norm_q", "output out", "return __fmul_rn(__fmul_rn(gn,", "return FAULT * __fmul_rn(__fmul_rn(gn,"),
-    fault("gdn_gate_norm_q", "output xs", "*scale = s;", "*scale = s * FAULT;"),
-    fault("gdn_gate_norm_hl", "output out", "return __fmul_rn(__fmul_rn(gn,", "return FAULT * __fmul_rn(__fmul_rn(gn,"),
-    fault("gdn_gate_norm_hl", "output xs", "*scale = s;", "*scale = s * FAULT;"),
-    fault(
-        "gk_l2norm_heads",
-        "eps",
-        "const float r = rsqrtf(gdn_block_sum(value * value) + eps);\n    if (inside) {\n        head",
-        "const float r = rsqrtf(gdn_block_sum(value * value) + eps * FAULT);\n    if (inside) {\n        head",
-    ),
-    fault(
-        "gk_l2norm_heads",
-        "sum",
-        "const float r = rsqrtf(gdn_block_sum(value * value) + eps);\n    if (inside) {\n        head",
-        "const float r = rsqrtf(gdn_block_sum(value * value) * FAULT + eps);\n    if (inside) {\n        head",
-    ),
-    fault("gk_l2norm_heads", "output x", "head[i] = value * r;", "head[i] = value * r * FAULT;"),
-    fault("gk_gdn_gates", "br", "gdn_sigmoid(br[h])", "gdn_sigmoid(br[h] * FAULT)"),
-    fault("gk_gdn_gates", "ar", "ar[h] + dt[h]", "ar[h] * FAULT + dt[h]"),
-    fault("gk_gdn_gates", "dt", "ar[h] + dt[h]", "ar[h] + dt[h] * FAULT"),
-    fault("gk_gdn_gates", "rate", "expf(rate[h] *", "expf(rate[h] * FAULT *"),
-    fault("gk_gdn_gates", "output beta", "beta[h] = gdn_sigmoid", "beta[h] = FAULT * gdn_sigmoid"),
-    fault("gk_gdn_gates", "output decay", "decay[h] = expf", "decay[h] = FAULT * expf"),
-    fault(
-        "gk_qk_norm_rope_part",
-        "angle",
-        "const double angle = pos * frequency;",
-        "const double angle = pos * frequency * (double)FAULT;",
-    ),
-    fault("gk_qk_norm_rope_part", "base", "log2((double)rbase)", "log2((double)(rbase * FAULT))"),
-    fault("gk_qk_norm_rope_part", "eps", "(float)hd + eps)", "(float)hd + eps * FAULT)"),
-    fault(
-        "gk_qk_norm_rope_part",
-        "mean",
-        "gdn_block_sum(x * x) / (float)hd",
-        "gdn_block_sum(x * x) * FAULT / (float)hd",
-    ),
-    fault("gk_qk_norm_rope_part", "sine", "const float sine = sinf(angle);", "const float sine = sinf(angle) * FAULT;"),
-    fault("gk_qk_norm_rope_part", "output base", "normed[i] = x * r * nw[i];", "normed[i] = x * r * nw[i] * FAULT;"),
-    fault("gk_conv_silu", "taps", "sum += wc[at] * tap;", "sum += wc[at] * FAULT * tap;"),
-    fault(
-        "gk_conv_silu",
-        "sum in the sigmoid",
-        "return sum * gdn_sigmoid(sum);",
-        "return sum * gdn_sigmoid(sum * FAULT);",
-    ),
-    fault("gk_conv_silu", "output y", "return sum * gdn_sigmoid(sum);", "return sum * gdn_sigmoid(sum) * FAULT;"),
-    fault("gk_conv_silu", "output cs", "cs[at] = tap;", "cs[at] = tap * FAULT;"),
-    fault(
-        "gk_conv_silu_l2",
-        "eps",
-        "rsqrtf(gdn_block_sum(value * value) + eps);\n    }",
-        "rsqrtf(gdn_block_sum(value * value) + eps * FAULT);\n    }",
-    ),
-    fault("gk_conv_silu_l2", "output y", "y[c] = value;", "y[c] = value * FAULT;"),
-    fault("gk_conv_silu_l2", "output cs", "cs[at] = tap;", "cs[at] = tap * FAULT;"),
-    fault("gk_gate_mul", "g", "ctx[i] *= gdn_sigmoid(g[i]);", "ctx[i] *= gdn_sigmoid(g[i] * FAULT);"),
-    fault("gk_gate_mul", "output ctx", "ctx[i] *= gdn_sigmoid(g[i]);", "ctx[i] *= gdn_sigmoid(g[i]) * FAULT;"),
-    fault("gdn_warp_sum_test", "output out", "out[i] = gdn_warp_sum(v[i]);", "out[i] = gdn_warp_sum(v[i]) * FAULT;"),
-];
-
-impl Fault {
-    /// Its name in the file of PTX.
-    pub fn name(&self) -> String {
-        format!("{}: {}", self.kernel, self.term)
-    }
-
-    /// Its source, the factor being a literal that PTX keeps.
-    ///
-    /// # Errors
-    /// [`Error::Patch`] where its text does not stand in the source exactly once.
-    pub fn source(&self) -> Result<String, Error> {
-        let (find, replace) = self.edit;
-        let replaced = replace.replace("FAULT", &format!("{LITERAL:?}f"));
-        mutants::patched(&self.name(), self.kernel, &[(find, &replaced)])
-    }
-
-    /// What belongs in the file of PTX.
-    ///
-    /// # Errors
-    /// As [`Fault::source`]; NVRTC missing, or its log.
-    pub fn compile(&self) -> Result<String, Error> {
-        Ok(store::only_entry(&ptx::compile(&self.name(), &self.source()?)?, self.kernel))
-    }
-
-    /// The program with a factor of 1 + ε.
-    fn program(&self, factor: f32) -> Result<Program, Error> {
-        let source = self.source()?;
-        let code = match store::find(PTX, &self.name(), &ptx::hash(&source)) {
-            Some(text) => {
-                let mut replaced = text.to_owned();
-                for (literal, number) in spellings(LITERAL).iter().zip(spellings(factor)) {
-                    replaced = replaced.replace(literal, &number);
-                }
-                if factor != LITERAL && replaced == text {
-                    return Err(Error::Patch { mutant: self.name(), text: LITERAL.to_string(), found: 0 });
-                }
-                Code::Ptx(replaced)
+/// The program of a fault with a factor of 1 + ε.
+fn program(fault: &Fault, factor: f32) -> Result<Program, Error> {
+    let (name, source) = (fault.name(), source(fault)?);
+    let code = match mutants::accepted(&name, &source) {
+        Some(text) => {
+            let mut replaced = text.to_owned();
+            for (literal, number) in spellings(LITERAL).iter().zip(spellings(factor)) {
+                replaced = replaced.replace(literal, &number);
             }
-            None => Code::Cuda(source.replace(&format!("{LITERAL:?}f"), &format!("{factor:?}f"))),
-        };
-        Ok(Program { name: self.name(), code })
-    }
+            if factor != LITERAL && replaced == text {
+                return Err(Error::Patch { mutant: name, text: LITERAL.to_string(), found: 0 });
+            }
+            Code::Ptx(replaced)
+        }
+        None => Code::Cuda(source.replace(&format!("{LITERAL:?}f"), &format!("{factor:?}f"))),
+    };
+    Ok(Program { name, code })
 }
 
 /// A rule that decides whether outputs are right.
@@ -250,10 +133,8 @@ fn seen(
     let mut first = [None; RULES.len()];
     for (at, case) in cases.iter().enumerate() {
         let suite = suites::find(case.contract.kernel)?;
-        let mut state = Tensors::new();
-        for token in 0..case.tokens {
-            let mut inputs = suite.draw(case, &Draws::new(case, token));
-            inputs.append(&mut state);
+        let mut tokens = Tokens::of(case)?;
+        while let Some((_, inputs)) = tokens.next() {
             let outcome = runner.run(suite, &case.shape, &inputs, case.seed)?;
             let checks = suite.expect(&case.shape, &inputs, &outcome.outputs)?;
             for (rule, (_, kind)) in RULES.iter().enumerate() {
@@ -261,7 +142,7 @@ fn seen(
                     first[rule] = Some(at);
                 }
             }
-            carry(case.contract, &mut state, &outcome.outputs);
+            tokens.left(&outcome.outputs);
         }
     }
     Ok(first)
@@ -308,7 +189,7 @@ pub fn limit(executor: &dyn Executor, fault: &Fault, seed: u64) -> Result<Limit,
     let cases = cases(fault.kernel, seed)?;
     let mut accepts = Vec::new();
     for case in &cases {
-        let shipped = seen(executor, fault.program(1.0)?, std::slice::from_ref(case), |_, _| true)?;
+        let shipped = seen(executor, program(fault, 1.0)?, std::slice::from_ref(case), |_, _| true)?;
         accepts.push(shipped.map(|rejected| rejected.is_none()));
     }
     let allowed = |rule: usize, at: usize| accepts[at][rule];
@@ -318,7 +199,7 @@ pub fn limit(executor: &dyn Executor, fault: &Fault, seed: u64) -> Result<Limit,
         if let Some(known) = known.get(&factor.to_bits()) {
             return Ok(*known);
         }
-        let found = seen(executor, fault.program(factor)?, &cases, allowed)?;
+        let found = seen(executor, program(fault, factor)?, &cases, allowed)?;
         known.insert(factor.to_bits(), found);
         Ok(found)
     };
@@ -366,6 +247,6 @@ pub fn limit(executor: &dyn Executor, fault: &Fault, seed: u64) -> Result<Limit,
 /// # Errors
 /// As [`limit`].
 pub fn is_seen(executor: &dyn Executor, fault: &Fault, case: &Case, epsilon: f64) -> Result<bool, Error> {
-    let program = fault.program(1.0 + epsilon as f32)?;
+    let program = program(fault, 1.0 + epsilon as f32)?;
     Ok(seen(executor, program, std::slice::from_ref(case), |rule, _| rule == 0)?[0].is_some())
 }

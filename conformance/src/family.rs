@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use gdn_gpu::contract::{Contract, Role, Shape};
+use gdn_gpu::contract::{Contract, Shape};
 use gdn_gpu::run::{Tensor, Tensors};
 use gdn_reference::ShapeError;
 use gdn_reference::scalar::{Bounded, Perturbed, Scalar};
 
 use crate::case::Case;
+use crate::coverage::Unreachable;
 use crate::draw::Draws;
 use crate::localize::{Feeds, Layout, feeds};
 use crate::regime::Regime;
@@ -67,6 +68,11 @@ pub trait Family: Sync {
         Vec::new()
     }
 
+    /// Ways out of branches that no input inside of the contract takes.
+    fn unreachable(&self) -> &'static [Unreachable] {
+        &[]
+    }
+
     /// How an output's flat indices read.
     fn layout(&self, shape: &Shape, output: &str) -> Layout {
         let found = Family::contract(self).buffers().find(|(name, _)| *name == output);
@@ -104,6 +110,9 @@ pub trait Suite: Sync {
     /// # Errors
     /// Where inputs do not fit the shape.
     fn model(&self, shape: &Shape, inputs: &Tensors, seed: u64) -> Result<Tensors, ShapeError>;
+
+    /// Ways out of branches that no input inside of the contract takes.
+    fn unreachable(&self) -> &'static [Unreachable];
 
     /// How an output's flat indices read.
     fn layout(&self, shape: &Shape, output: &str) -> Layout;
@@ -172,6 +181,10 @@ impl<F: Family> Suite for F {
         Ok(outputs)
     }
 
+    fn unreachable(&self) -> &'static [Unreachable] {
+        Family::unreachable(self)
+    }
+
     fn layout(&self, shape: &Shape, output: &str) -> Layout {
         Family::layout(self, shape, output)
     }
@@ -191,15 +204,4 @@ pub fn scalars<T: Scalar>(inputs: &Tensors, name: &'static str) -> Result<Vec<T>
         .and_then(Tensor::f32)
         .map(|data| data.iter().map(|&x| T::exact(f64::from(x))).collect())
         .ok_or_else(|| ShapeError { argument: name, found: vec![], expected: vec![1] })
-}
-
-/// Buffers that the next token starts from: the carried ones, as the kernel left them.
-pub fn carry(contract: &Contract, next: &mut Tensors, outputs: &Tensors) {
-    for (name, spec) in contract.buffers() {
-        if spec.role == Role::Carried
-            && let Some(tensor) = outputs.get(name)
-        {
-            next.insert(name, tensor.clone());
-        }
-    }
 }

@@ -3,9 +3,8 @@
 //! A kill counts only where it leaves no room for doubt: an error of [`DECISIVE`] times the bound or more, an element that must be
 //! exact and is not, or a fault that is named (by the machine's checks, by guard words, by the second launch).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use gdn_gpu::Executor;
+use gdn_gpu::vm::FindingKind;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
@@ -16,6 +15,7 @@ use crate::mutants::{self, Mutant};
 use crate::runner::Runner;
 use crate::suites;
 use crate::verdict::{Disposition, Verdict};
+use crate::workers;
 
 /// The least error, in bounds, that counts as a kill.
 pub const DECISIVE: f64 = 10.0;
@@ -91,9 +91,6 @@ pub fn matrix_cases(kernel: &str, seed: u64) -> Result<Vec<Case>, Error> {
 /// Elements that a case of the matrix may have: beyond, a layer takes longer than it tells.
 const LARGEST: u64 = 600_000;
 
-/// What the virtual machine calls a launch that does not end.
-const ENDLESS: &str = "step budget exhausted";
-
 /// Elements up to which a case meets every mutant. Larger ones meet the mutants that no smaller one kills.
 const SMALL: u64 = 16_000;
 
@@ -136,7 +133,8 @@ pub fn fate(
         }
         // A launch that does not end would take its whole budget again and again.
         let launch = result.verdicts.iter().find(|verdict| verdict.output == "launch");
-        if launch.is_some_and(|verdict| !survives_faults || verdict.detail.contains(ENDLESS)) {
+        if launch.is_some_and(|verdict| !survives_faults || verdict.detail.contains(&FindingKind::Endless.to_string()))
+        {
             break;
         }
     }
@@ -172,33 +170,13 @@ pub fn matrix(
     cases: impl Fn(&Mutant) -> Result<Vec<Case>, Error> + Sync,
     done: impl Fn(&Fate) + Sync,
 ) -> Result<Vec<Fate>, Error> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(mutants.len().max(1));
-    let forks = (0..threads).map(|_| executor.fork()).collect::<Result<Vec<_>, _>>()?;
-    let next = AtomicUsize::new(0);
-    let (next, done, cases) = (&next, &done, &cases);
-    let mut fates: Vec<(usize, Fate)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = forks
-            .into_iter()
-            .map(|own| {
-                scope.spawn(move || {
-                    let mut fates = Vec::new();
-                    while let Some((i, mutant)) =
-                        Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, mutants.get(i)?)))
-                    {
-                        let fate = fate(own.fork()?, mutant, &cases(mutant)?, |_| ())?;
-                        done(&fate);
-                        fates.push((i, fate));
-                    }
-                    Ok(fates)
-                })
-            })
-            .collect();
-        let joined =
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect::<Result<Vec<_>, Error>>().map(|parts| parts.into_iter().flatten().collect())
+    let forks = (0..workers::threads(mutants.len())).map(|_| executor.fork()).collect::<Result<Vec<_>, _>>()?;
+    let (fates, _) = workers::share(mutants, forks, |own, _, mutant| {
+        let fate = fate(own.fork()?, mutant, &cases(mutant)?, |_| ())?;
+        done(&fate);
+        Ok(fate)
     })?;
-    fates.sort_by_key(|(i, _)| *i);
-    Ok(fates.into_iter().map(|(_, fate)| fate).collect())
+    Ok(fates)
 }
 
 /// A small set of cases that kills every mutant that anything kills: greedy, most kills for their cost first.

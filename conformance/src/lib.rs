@@ -1,8 +1,9 @@
 //! Numerical conformance of gated-delta-rule GPU kernels: cases, verdicts, reports and the command line.
 //!
 //! Data flows one way: a [`case::Case`] draws inputs, a [`runner::Runner`] turns them into outputs, a
-//! [`verdict::Verdict`] compares those with the oracle's bounds, a [`localize::Explanation`] says why it failed, a [`report::Report`] says what came of
-//! it all, and a [`capsule::Capsule`] keeps a failure to be run again anywhere.
+//! [`verdict::Verdict`] compares those with the oracle's bounds, a [`localize::Explanation`] says why it failed, a
+//! [`report::Report`] says what came of it all, and a [`capsule::Capsule`] keeps a failure to be run again anywhere.
+//! [`mutants`] are kernels that are known to be wrong: [`kill`], [`detect`] and [`which`] are built on them.
 #![forbid(unsafe_code)]
 
 pub mod agreement;
@@ -26,5 +27,7 @@ pub mod replay;
 pub mod report;
 pub mod runner;
 pub mod suites;
+pub mod tokens;
 pub mod verdict;
 pub mod which;
+pub mod workers;

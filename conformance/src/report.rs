@@ -9,7 +9,8 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use gdn_gpu::executor::Description;
 use serde::{Deserialize, Serialize};
 
-use crate::check::CaseResult;
+use crate::check::Run;
+use crate::coverage::Coverage;
 use crate::error::Error;
 use crate::verdict::Disposition;
 
@@ -95,13 +96,17 @@ pub struct Report {
     pub header: Header,
     /// A record a case and output.
     pub records: Vec<Record>,
+    /// Coverage of each kernel that ran; none from an executor that cannot see it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<Coverage>,
 }
 
 impl Report {
     /// The report of a run.
-    pub fn new(header: Header, results: &[CaseResult]) -> Self {
+    pub fn new(header: Header, run: &Run) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
-        let records = results
+        let records = run
+            .results
             .iter()
             .flat_map(|result| {
                 result.verdicts.iter().map(|verdict| Record {
@@ -120,7 +125,7 @@ impl Report {
                 })
             })
             .collect();
-        Self { header, records }
+        Self { header, records, coverage: Coverage::of(&run.coverage) }
     }
 
     /// Whether something ran and all of it passed.
@@ -243,7 +248,11 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let folder = folder_of(path)?;
     let cannot = |error: &dyn std::fmt::Display| Error::file(path, format!("cannot be written: {error}"));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| cannot(&error.kind()))?;
+    let mut temporary = tempfile::Builder::new();
+    // Temporary files are for their owner alone unless they are told: this one becomes a file like any other.
+    #[cfg(unix)]
+    temporary.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = temporary.tempfile_in(folder).map_err(|error| cannot(&error.kind()))?;
     file.write_all(bytes).map_err(|error| cannot(&error))?;
     file.persist(path).map_err(|error| cannot(&error.error))?;
     Ok(())

@@ -1,8 +1,6 @@
 //! Long chains of the delta rule on the model and on the virtual machine, in both views, and what they see of a wrong gate.
 //!
-//! The longest chains take minutes: `cargo test --release --test chains -- --ignored --nocapture`.
-
-use std::time::Instant;
+//! The longest take minutes and have a command: `gdn-conformance chain --tokens 65536`.
 
 use gdn_conformance::chains::{ChainCurve, ChainPlan, ChainPoint, ChainRegime, Reading, run, run_given};
 use gdn_conformance::runner::Runner;
@@ -158,31 +156,4 @@ fn a_decay_one_place_off_is_within_every_bound_and_far_out_of_the_scatter_of_rou
     }
     assert!(utilization(worse(wrong.step, wrong.state)) <= 1.0, "{wrong:?}");
     assert!(utilization(wrong.scatter) > 10.0 * utilization(right.scatter), "{right:?} {wrong:?}");
-}
-
-/// Every regime for 65,536 tokens, and the one that is known to break kernels for 200,000.
-#[test]
-#[ignore = "takes minutes"]
-fn kernels_stay_within_both_views_over_the_longest_chains() {
-    let longest = ChainRegime::ALL.map(|regime| (regime, 65_536)).into_iter().chain([(ChainRegime::Held, 200_000)]);
-    let runs: Vec<_> = longest.flat_map(|(regime, tokens)| [(true, regime, tokens), (false, regime, tokens)]).collect();
-    println!("executor regime      tokens  step at       state at      output at     scatter relative  seconds");
-    runs.into_par_iter().for_each(|(machine, regime, tokens)| {
-        let start = Instant::now();
-        let curve = chain(if machine { vm() } else { Runner::Model }, &ChainPlan::new(regime, tokens, 1));
-        let point = worst(&curve);
-        let reading = |reading: Reading| format!("{:.4} {:<6}", utilization(reading), reading.token);
-        println!(
-            "{:<8} {:<11} {tokens:<7} {} {} {} {:.3}   {:.2e}  {:.0}",
-            curve.executor,
-            regime.name(),
-            reading(point.step),
-            reading(point.state),
-            reading(point.output),
-            utilization(point.scatter),
-            point.relative.unwrap_or(f64::NAN),
-            start.elapsed().as_secs_f64()
-        );
-        assert_passed(&curve);
-    });
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use gdn_conformance::cases::{self, Profile};
-use gdn_conformance::detect::{self, FAULTS, Limit};
+use gdn_conformance::detect::{self, Limit};
 use gdn_conformance::kill;
-use gdn_conformance::mutants::{self, FAMILIES, Sort, store};
+use gdn_conformance::mutants::{self, FAMILIES, Sort};
 use gdn_conformance::runner::Runner;
-use gdn_conformance::which::{self, CONVENTIONS};
+use gdn_conformance::which;
 use gdn_conformance::{check, suites};
+use gdn_gpu::contract::{Dtype, Role};
 use gdn_gpu::vm::{Options, VmExecutor};
 use gdn_gpu::{contracts, ptx};
 
@@ -47,21 +48,11 @@ fn there_are_eighty_mutants_or_more_of_all_sorts_each_with_a_name_and_a_kernel_o
 
 #[test]
 fn every_mutant_and_every_fault_has_ptx_made_of_its_source() {
-    let mut stale = Vec::new();
-    for catalogue in FAMILIES {
-        for mutant in catalogue.mutants {
-            let source = mutant.source().unwrap_or_else(|error| panic!("{error}"));
-            if store::find(catalogue.ptx, mutant.name, &ptx::hash(&source)).is_none() {
-                stale.push(mutant.name.to_owned());
-            }
-        }
-    }
-    for fault in FAULTS {
-        let source = fault.source().unwrap_or_else(|error| panic!("{error}"));
-        if store::find(detect::PTX, &fault.name(), &ptx::hash(&source)).is_none() {
-            stale.push(fault.name());
-        }
-    }
+    let mutants = mutants::all().map(|mutant| (mutant.name.to_owned(), mutant.source()));
+    let faults = mutants::faults().map(|fault| (fault.name(), detect::source(fault)));
+    let sources = mutants.chain(faults).map(|(name, source)| (name, source.unwrap_or_else(|error| panic!("{error}"))));
+    let stale: Vec<String> =
+        sources.filter(|(name, source)| mutants::accepted(name, source).is_none()).map(|(name, _)| name).collect();
     assert!(stale.is_empty(), "stale PTX, run `gdn-conformance compile`: {}", stale.join(", "));
 }
 
@@ -92,9 +83,9 @@ fn the_shipped_kernels_pass_the_smoke_profile() {
 fn every_fault_is_seen_at_its_detection_limit() {
     let limits: Vec<Limit> =
         serde_json::from_str(include_str!("../../golden/detection.json")).expect("golden/detection.json reads");
-    assert_eq!(limits.len(), FAULTS.len(), "run `gdn-conformance detect --json golden/detection.json`");
+    assert_eq!(limits.len(), mutants::faults().count(), "run `gdn-conformance detect --json golden/detection.json`");
     let machine = machine();
-    for (fault, limit) in FAULTS.iter().zip(&limits) {
+    for (fault, limit) in mutants::faults().zip(&limits) {
         assert_eq!((fault.kernel, fault.term), (&*limit.kernel, &*limit.term));
         let epsilon = limit.limits[0].unwrap_or_else(|| panic!("{} is never seen", fault.name()));
         let case = limit.case.as_deref().and_then(|line| line.parse().ok()).expect("a case shows the limit");
@@ -111,10 +102,14 @@ fn every_fault_is_seen_at_its_detection_limit() {
 fn a_scale_error_of_5e_6_on_any_f32_output_is_seen() {
     let limits: Vec<Limit> =
         serde_json::from_str(include_str!("../../golden/detection.json")).expect("golden/detection.json reads");
-    let outputs: Vec<_> = limits.iter().filter(|limit| limit.term.starts_with("output ")).collect();
-    assert!(outputs.len() >= 15, "{}", outputs.len());
-    for limit in outputs {
-        assert!(limit.limits[0].is_some_and(|limit| limit <= 5e-6), "{} {}", limit.kernel, limit.term);
+    for contract in contracts::all() {
+        let floats = contract.buffers().filter(|(_, spec)| spec.role != Role::Input && spec.dtype == Dtype::F32);
+        for (name, _) in floats {
+            let term = format!("output {name}");
+            let limit = limits.iter().find(|limit| limit.kernel == contract.kernel && limit.term == term);
+            let seen = limit.and_then(|limit| limit.limits[0]);
+            assert!(seen.is_some_and(|limit| limit <= 5e-6), "{} {term}: {seen:?}", contract.kernel);
+        }
     }
 }
 
@@ -123,7 +118,7 @@ fn the_shipped_kernels_follow_the_contract_in_every_convention() {
     let machine = lenient();
     let mut runner = Runner::kernels(Box::new(lenient())).expect("the shipped kernels load");
     let findings = which::which(&mut runner, &machine).expect("the virtual machine runs");
-    assert_eq!(findings.len(), CONVENTIONS.len());
+    assert_eq!(findings.len(), mutants::conventions().count());
     for finding in findings {
         assert!(finding.contract, "{} {}", finding.kernel, finding.convention);
     }
@@ -132,7 +127,7 @@ fn the_shipped_kernels_follow_the_contract_in_every_convention() {
 #[test]
 fn every_mutant_of_a_convention_is_named_by_it() {
     let machine = lenient();
-    for convention in CONVENTIONS {
+    for convention in mutants::conventions() {
         for (name, label) in convention.others {
             let program = mutants::find(name).and_then(mutants::Mutant::program).expect("the mutant is there");
             let mut runner = Runner::programs(Box::new(lenient()), vec![program]).expect("it loads");

@@ -25,10 +25,11 @@ fn utilization_is_the_accepted_one(selection: Selection, name: &str) -> Result<(
     let (runner, _) = open(selection).map_err(|error| error.to_string())?;
     let cases: Vec<_> = suites::all().flat_map(|suite| cases::profile(suite, SEED)).collect();
     let run = run_all(&runner, &cases, |_| {}).map_err(|error| error.to_string())?;
+    let report = Report::new(Header::new(&runner.describe(), SEED, vec![]), &run);
     if selection == Selection::Vm {
-        every_reachable_block_ran(&Coverage::of(&run.coverage))?;
+        every_reachable_block_ran(&report.coverage)?;
     }
-    let found = Report::new(Header::new(&runner.describe(), SEED, vec![]), &run.results).utilization_table();
+    let found = report.utilization_table();
     if found == accepted {
         return Ok(());
     }

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gdn_gpu::contract::{BufferSpec, Extent, Factor, Shape};
 use gdn_gpu::executor::{Code, Description, Program};
 use gdn_gpu::ptx;
 use gdn_gpu::run::Tensors;
@@ -137,20 +136,6 @@ impl Capsule {
             (Some(Code::Ptx(_)), _) => "none: it is PTX".into(),
             (None, _) => "none: no program was run".into(),
         }
-    }
-}
-
-/// Sizes of a buffer, outermost first.
-fn sizes(spec: &BufferSpec, shape: &Shape) -> Vec<usize> {
-    match spec.extent {
-        Extent::Product(factors) => factors
-            .iter()
-            .map(|factor| match *factor {
-                Factor::Of(dim) => shape.get(dim),
-                Factor::Groups(dim) => shape.get(dim) / 32,
-            })
-            .collect(),
-        Extent::One | Extent::Window => vec![spec.extent.elements(shape)],
     }
 }
 

@@ -9,7 +9,7 @@ use gdn_gpu::run::{Tensor, Tensors};
 use safetensors::{Dtype, SafeTensors};
 
 use super::write::dtype;
-use super::{Capsule, KIND, Maker, Recorded, SCHEMA, sizes};
+use super::{Capsule, KIND, Maker, Recorded, SCHEMA};
 use crate::case::Case;
 use crate::error::Error;
 use crate::replay::{read, whole};
@@ -103,7 +103,7 @@ impl Reader<'_> {
                 .tensors
                 .tensor(&full)
                 .map_err(|_| self.wrong(format!("has no tensor `{full}`, which {case} has")))?;
-            let (kind, shape) = (dtype(spec.dtype), sizes(&spec, &case.shape));
+            let (kind, shape) = (dtype(spec.dtype), spec.extent.sizes(&case.shape));
             if (tensor.dtype(), tensor.shape()) != (kind, shape.as_slice()) {
                 return Err(self.wrong(format!(
                     "tensor `{full}` holds {:?} {:?}, {kind:?} {shape:?} is needed",

@@ -10,7 +10,7 @@ use gdn_gpu::run::Tensors;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-use super::{Capsule, KIND, Maker, Recorded, SCHEMA, sizes};
+use super::{Capsule, KIND, Maker, Recorded, SCHEMA};
 use crate::case::Case;
 use crate::check::CaseResult;
 use crate::error::Error;
@@ -109,7 +109,7 @@ impl Capsule {
         let mut put = |prefix: &str, from: &Tensors, wanted: fn(Role) -> bool| {
             for (name, spec) in self.case.contract.buffers().filter(|(_, spec)| wanted(spec.role)) {
                 let Some(tensor) = from.get(name) else { continue };
-                let shape = sizes(&spec, &self.case.shape);
+                let shape = spec.extent.sizes(&self.case.shape);
                 tensors.push((format!("{prefix}.{name}"), dtype(spec.dtype), shape, tensor.bytes()));
             }
         };

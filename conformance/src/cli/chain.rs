@@ -5,21 +5,17 @@ use std::path::PathBuf;
 use comfy_table::{CellAlignment, Table};
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, PASS, Selection, executor_with, not_run, program, progress};
+use super::{NONCONFORMANT, PASS, Subject, not_run, progress};
 use crate::chains::{self, ChainCurve, ChainPlan, ChainRegime};
 use crate::error::Error;
 use crate::report::{STYLE, folder_of, write_whole};
-use crate::runner::Runner;
 use crate::verdict::Disposition;
+use crate::workers;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Who runs the kernel; the virtual machine runs it without its checks, since a chain repeats one launch.
-    #[arg(long, value_enum, default_value = "auto")]
-    executor: Selection,
-    /// Run the `gdn_step` of this CUDA or PTX file.
-    #[arg(long, value_name = "FILE.cu|FILE.ptx")]
-    kernels: Option<PathBuf>,
+    #[command(flatten)]
+    subject: Subject,
     /// Only this regime; may be given several times.
     #[arg(long, value_name = "NAME")]
     regime: Vec<ChainRegime>,
@@ -39,21 +35,19 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     if let Some(path) = &args.json {
         folder_of(path)?;
     }
-    let (executor, absent) = executor_with(args.executor, Options { checks: false, ..Options::default() })?;
-    let mut runner = match &args.kernels {
-        None => Runner::kernels(executor)?,
-        Some(path) => Runner::programs(executor, vec![program(path)?])?,
-    };
+    // A chain repeats one launch, which `check` looks at.
+    let (runner, absent) = args.subject.runner(Options { checks: false, ..Options::default() })?;
     let description = runner.describe();
     say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
     let regimes = if args.regime.is_empty() { ChainRegime::ALL.to_vec() } else { args.regime.clone() };
     let bar = progress(regimes.len(), "chains");
-    let mut curves = Vec::new();
-    for regime in regimes {
+    let forks = (0..workers::threads(regimes.len())).map(|_| runner.fork()).collect::<Result<Vec<_>, _>>()?;
+    let (curves, _) = workers::share(&regimes, forks, |own, _, &regime| {
+        let curve = chains::run(own, &ChainPlan::new(regime, args.tokens, args.seed))?;
         bar.set_message(regime.to_string());
-        curves.push((regime, chains::run(&mut runner, &ChainPlan::new(regime, args.tokens, args.seed))?));
         bar.inc(1);
-    }
+        Ok((regime, curve))
+    })?;
     bar.finish_and_clear();
     say!("{}", table(&curves));
     let mut passed = true;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, PASS, Selection, executor, executor_with, failures, not_run, program, progress};
+use super::{NONCONFORMANT, PASS, Selection, Subject, failures, not_run, progress};
 use crate::agreement;
 use crate::case::Case;
 use crate::cases::Profile;
 use crate::check::{self, CaseResult};
-use crate::coverage::{self, Coverage};
+use crate::coverage;
 use crate::error::Error;
 use crate::family::Suite;
 use crate::regime::Regime;
@@ -19,12 +19,8 @@ use crate::{cases, suites};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Who runs the kernels.
-    #[arg(long, value_enum, default_value = "auto")]
-    executor: Selection,
-    /// Run the kernels of this CUDA or PTX file, by their entry points' names, in place of the shipped ones.
-    #[arg(long, value_name = "FILE.cu|FILE.ptx")]
-    kernels: Option<PathBuf>,
+    #[command(flatten)]
+    subject: Subject,
     /// Only this kernel; may be given several times.
     #[arg(long, value_name = "NAME")]
     kernel: Vec<String>,
@@ -64,16 +60,11 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     for path in args.json.iter().chain(&args.utilization) {
         folder_of(path)?;
     }
-    let (executor, absent) = executor(args.executor)?;
+    let (mut runner, absent) = args.subject.runner(Options::default())?;
     let mut not_run = not_run(absent.as_deref());
-    let mut runner = match &args.kernels {
-        None => Runner::kernels(executor)?,
-        Some(path) => {
-            let mut runner = Runner::programs(executor, vec![program(path)?])?;
-            not_run.extend(keep_what_runs(&mut runner, &mut cases, path)?);
-            runner
-        }
-    };
+    if let Some(path) = &args.subject.kernels {
+        not_run.extend(keep_what_runs(&mut runner, &mut cases, path)?);
+    }
     let description = runner.describe();
     say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
 
@@ -86,26 +77,22 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let mut run = run?;
     failures::name_nearest(&mut run.results)?;
 
-    let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &run.results);
+    let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &run);
     say!("{}", report.table());
     let (capsules, kept) = failures::keep(&mut runner, &run.results, args.capsules.as_deref());
     for line in failures::lines(&report, &capsules) {
         say!("{line}");
     }
-    let coverage = Coverage::of(&run.coverage);
     // Single cases and few regimes cannot reach every block: what they miss says nothing.
-    if !coverage.is_empty() && args.case.is_empty() && args.regime.is_empty() {
-        say!("{}", coverage::table(&coverage));
-        for line in coverage::missed(&coverage).iter().filter(|_| args.profile == Profile::Full) {
+    if !report.coverage.is_empty() && args.case.is_empty() && args.regime.is_empty() {
+        say!("{}", coverage::table(&report.coverage));
+        for line in coverage::missed(&report.coverage).iter().filter(|_| args.profile == Profile::Full) {
             say!("{line}");
         }
     }
     if args.compare {
-        let (machine, _) = executor_with(Selection::Vm, Options { checks: false, ..Options::default() })?;
-        let mut machine = match &args.kernels {
-            None => Runner::kernels(machine)?,
-            Some(path) => Runner::programs(machine, vec![program(path)?])?,
-        };
+        let machine = Subject { executor: Selection::Vm, ..args.subject.clone() };
+        let (mut machine, _) = machine.runner(Options { checks: false, ..Options::default() })?;
         say!("{}", agreement::table(&agreement::compare(&mut runner, &mut machine, &cases)?));
     }
     for line in &not_run {

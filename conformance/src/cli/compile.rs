@@ -26,35 +26,28 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         write_whole(&path, &ptx::compile(name, source)?)?;
         say!("{}", path.display());
     }
-    let bar = progress(mutants::all().count() + detect::FAULTS.len(), "kernels");
+    let bar = progress(mutants::all().count() + mutants::faults().count(), "kernels");
     for catalogue in mutants::FAMILIES {
-        let mut sections = Vec::new();
+        let mut patched = Vec::new();
         for mutant in catalogue.mutants {
-            let hash = ptx::hash(&mutant.source()?);
-            let text = match store::find(catalogue.ptx, mutant.name, &hash) {
+            patched.push((mutant.name.to_owned(), mutant.kernel, mutant.source()?));
+        }
+        for fault in catalogue.faults {
+            patched.push((fault.name(), fault.kernel, detect::source(fault)?));
+        }
+        let mut sections = Vec::new();
+        for (name, kernel, source) in patched {
+            let text = match mutants::accepted(&name, &source) {
                 Some(text) => text.to_owned(),
-                None => mutants::compile(mutant)?,
+                None => mutants::compile(&name, kernel, &source)?,
             };
-            sections.push((mutant.name, hash, text));
+            sections.push((name, ptx::hash(&source), text));
             bar.inc(1);
         }
         let path = mutants_folder.join(format!("{}.ptx", catalogue.family));
-        write_whole(&path, &store::join(sections))?;
+        write_whole(&path, &store::join(&sections))?;
         say!("{}", path.display());
     }
-    let mut sections = Vec::new();
-    for fault in detect::FAULTS {
-        let (name, hash) = (fault.name(), ptx::hash(&fault.source()?));
-        let text = match store::find(detect::PTX, &name, &hash) {
-            Some(text) => text.to_owned(),
-            None => fault.compile()?,
-        };
-        sections.push((name, hash, text));
-        bar.inc(1);
-    }
-    let path = mutants_folder.join("faults.ptx");
-    write_whole(&path, &store::join(sections.iter().map(|(name, hash, text)| (&**name, hash.clone(), text.clone()))))?;
-    say!("{}", path.display());
     bar.finish_and_clear();
     Ok(PASS)
 }

@@ -1,14 +1,15 @@
 //! `detect`: how small a fault in each term is still seen, by this suite and by the rules in use elsewhere.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use comfy_table::{CellAlignment, Table};
 
 use super::{NONCONFORMANT, PASS, Selection, executor, not_run, progress};
-use crate::detect::{self, FAULTS, Limit, RULES};
+use crate::detect::{self, Limit, RULES};
 use crate::error::Error;
+use crate::mutants;
 use crate::report::{STYLE, folder_of, write_whole};
+use crate::workers;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -40,42 +41,21 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     for kernel in &args.kernel {
         crate::suites::find(kernel)?;
     }
-    let faults: Vec<_> = FAULTS
-        .iter()
+    let faults: Vec<_> = mutants::faults()
         .filter(|f| args.kernel.is_empty() || args.kernel.iter().any(|kernel| kernel == f.kernel))
         .collect();
     if faults.is_empty() {
         return Err(Error::NoCases { filter: format!("the faults of kernels {:?}", args.kernel) });
     }
     let bar = progress(faults.len(), "terms");
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(faults.len());
-    let forks = (0..threads).map(|_| executor.fork()).collect::<Result<Vec<_>, _>>()?;
-    let mut limits: Vec<(usize, Limit)> = std::thread::scope(|scope| {
-        let (next, faults, bar) = (&next, &faults, &bar);
-        let workers: Vec<_> = forks
-            .into_iter()
-            .map(|own| {
-                scope.spawn(move || {
-                    let mut limits = Vec::new();
-                    while let Some((i, fault)) =
-                        Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, faults.get(i)?)))
-                    {
-                        limits.push((i, detect::limit(own.as_ref(), fault, args.seed)?));
-                        bar.set_message(fault.name());
-                        bar.inc(1);
-                    }
-                    Ok::<_, Error>(limits)
-                })
-            })
-            .collect();
-        let joined =
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect::<Result<Vec<_>, _>>().map(|parts| parts.into_iter().flatten().collect())
+    let forks = (0..workers::threads(faults.len())).map(|_| executor.fork()).collect::<Result<Vec<_>, _>>()?;
+    let (limits, _) = workers::share(&faults, forks, |own, _, fault| {
+        let limit = detect::limit(own.as_ref(), fault, args.seed)?;
+        bar.set_message(fault.name());
+        bar.inc(1);
+        Ok(limit)
     })?;
     bar.finish_and_clear();
-    limits.sort_by_key(|(i, _)| *i);
-    let limits: Vec<Limit> = limits.into_iter().map(|(_, limit)| limit).collect();
     let table = table(&limits).to_string();
     let text = table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     say!("{text}");

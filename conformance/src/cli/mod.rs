@@ -2,7 +2,7 @@
 //!
 //! Exit status 0: everything that was asked for ran and passed. 1: something is nonconformant. 2: it could not run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use gdn_gpu::Executor;
@@ -93,6 +93,29 @@ pub enum Selection {
     Cuda,
     /// The PTX virtual machine, with all its checks.
     Vm,
+}
+
+/// Which kernels, and who runs them.
+#[derive(Clone, Debug, clap::Args)]
+struct Subject {
+    /// Who runs the kernels.
+    #[arg(long, value_enum, default_value = "auto")]
+    executor: Selection,
+    /// Run the kernels of this CUDA or PTX file, by their entry points' names, in place of the shipped ones.
+    #[arg(long, value_name = "FILE.cu|FILE.ptx")]
+    kernels: Option<PathBuf>,
+}
+
+impl Subject {
+    /// The kernels on what was selected, the virtual machine with these options; and why there is no device, where `auto` found none.
+    fn runner(&self, options: Options) -> Result<(Runner, Option<String>), Error> {
+        let (executor, absent) = executor_with(self.executor, options)?;
+        let runner = match &self.kernels {
+            None => Runner::kernels(executor)?,
+            Some(path) => Runner::programs(executor, vec![program(path)?])?,
+        };
+        Ok((runner, absent))
+    }
 }
 
 /// Runs the command and returns its exit status.

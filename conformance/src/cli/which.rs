@@ -1,11 +1,9 @@
 //! `which`: the conventions that kernels follow.
 
-use std::path::PathBuf;
-
 use comfy_table::Table;
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, PASS, Selection, executor_with, program};
+use super::{NONCONFORMANT, PASS, Selection, Subject, executor_with};
 use crate::error::Error;
 use crate::mutants;
 use crate::report::STYLE;
@@ -14,14 +12,10 @@ use crate::which::{self, Finding};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Who runs the kernels in question.
-    #[arg(long, value_enum, default_value = "auto")]
-    executor: Selection,
-    /// The kernels of this CUDA or PTX file, by their entry points' names, in place of the shipped ones.
-    #[arg(long, value_name = "FILE.cu|FILE.ptx", conflicts_with = "mutant")]
-    kernels: Option<PathBuf>,
+    #[command(flatten)]
+    subject: Subject,
     /// The kernel of this mutant.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "kernels")]
     mutant: Option<String>,
     /// Only this kernel; may be given several times.
     #[arg(long, value_name = "NAME")]
@@ -35,11 +29,12 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     }
     // What a kernel computes is asked here, not what it may do: races and the like are for `check`.
     let options = Options { checks: false, ..Options::default() };
-    let (executor, _) = executor_with(args.executor, options)?;
-    let mut runner = match (&args.kernels, &args.mutant) {
-        (Some(path), _) => Runner::programs(executor, vec![program(path)?])?,
-        (None, Some(name)) => Runner::programs(executor, vec![mutants::find(name)?.program()?])?,
-        (None, None) => Runner::kernels(executor)?,
+    let mut runner = match &args.mutant {
+        Some(name) => {
+            let (executor, _) = executor_with(args.subject.executor, options)?;
+            Runner::programs(executor, vec![mutants::find(name)?.program()?])?
+        }
+        None => args.subject.runner(options)?.0,
     };
     let (machine, _) = executor_with(Selection::Vm, options)?;
     let mut findings = which::which(&mut runner, machine.as_ref())?;

@@ -50,9 +50,9 @@ impl Layout {
         let square = factors.iter().filter(|factor| **factor == Factor::Of(Dim::D)).count() == 2;
         let mut axes = Vec::new();
         for factor in factors {
-            let (name, size) = match *factor {
-                Factor::Groups(dim) => ("group", shape.get(dim) / 32),
-                Factor::Of(dim) => (axis_name(dim), shape.get(dim)),
+            let name = match *factor {
+                Factor::Groups(_) => "group",
+                Factor::Of(dim) => axis_name(dim),
             };
             let named_before = axes.iter().any(|(before, _)| *before == "row");
             let name = match (name, square) {
@@ -60,7 +60,7 @@ impl Layout {
                 ("element", true) => "row",
                 _ => name,
             };
-            axes.push((name, size));
+            axes.push((name, factor.size(shape)));
         }
         Self::new(&axes)
     }
@@ -114,18 +114,11 @@ pub type Feeds = Vec<(&'static str, Range<usize>)>;
 /// What a contract alone says of the elements that feed one: those at the same place of every other buffer that has such a place,
 /// and the whole of what lies along an axis that the output does not have.
 pub fn feeds(contract: &Contract, shape: &Shape, output: &str, index: usize) -> Feeds {
-    let factors = |extent: Extent| match extent {
-        Extent::Product(factors) => factors,
-        _ => &[],
-    };
-    let size = |factor: &Factor| match *factor {
-        Factor::Of(dim) => shape.get(dim),
-        Factor::Groups(dim) => shape.get(dim) / 32,
-    };
+    let size = |factor: &Factor| factor.size(shape);
     let Some((_, spec)) = contract.buffers().find(|(name, _)| *name == output) else { return Feeds::new() };
     let mut rest = index;
     let mut coordinates = Vec::new();
-    for factor in factors(spec.extent).iter().rev() {
+    for factor in spec.extent.factors().iter().rev() {
         coordinates.push((*factor, rest % size(factor).max(1)));
         rest /= size(factor).max(1);
     }
@@ -134,7 +127,7 @@ pub fn feeds(contract: &Contract, shape: &Shape, output: &str, index: usize) -> 
     for (name, spec) in contract.buffers().filter(|(_, spec)| spec.role != gdn_gpu::contract::Role::Output) {
         let mut known = coordinates.iter();
         let (mut start, mut width, mut fixed) = (0, 1, true);
-        for factor in factors(spec.extent) {
+        for factor in spec.extent.factors() {
             let at = known.clone().position(|(of, _)| of == factor).and_then(|skip| known.nth(skip));
             match at {
                 Some((_, coordinate)) if fixed => start = start * size(factor) + coordinate,

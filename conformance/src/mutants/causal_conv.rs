@@ -1,11 +1,13 @@
 //! Mutants of the convolution with its carried ring.
 
 use super::Sort::{Concurrency, Memory, Numerical};
-use super::{Catalogue, Mutant};
+use super::{Catalogue, Convention, Fault, Mutant};
 
 pub(super) const CATALOGUE: Catalogue = Catalogue {
     family: "causal_conv",
     mutants: MUTANTS,
+    faults: FAULTS,
+    conventions: CONVENTIONS,
     ptx: include_str!("../../../golden/ptx/mutants/causal_conv.ptx"),
 };
 
@@ -198,4 +200,49 @@ const MUTANTS: &[Mutant] = &[
         "the norm under the guard of the data: absent lanes, and a barrier in divergent flow",
         &[(WHICH, "if (inside && (int)blockIdx.x < nl2) {")],
     ),
+];
+
+const FAULTS: &[Fault] = &[
+    Fault::new("gk_conv_silu", "taps", "sum += wc[at] * tap;", "sum += wc[at] * FAULT * tap;"),
+    Fault::new(
+        "gk_conv_silu",
+        "sum in the sigmoid",
+        "return sum * gdn_sigmoid(sum);",
+        "return sum * gdn_sigmoid(sum * FAULT);",
+    ),
+    Fault::new("gk_conv_silu", "output y", "return sum * gdn_sigmoid(sum);", "return sum * gdn_sigmoid(sum) * FAULT;"),
+    Fault::new("gk_conv_silu", "output cs", "cs[at] = tap;", "cs[at] = tap * FAULT;"),
+    Fault::new(
+        "gk_conv_silu_l2",
+        "eps",
+        "rsqrtf(gdn_block_sum(value * value) + eps);\n    }",
+        "rsqrtf(gdn_block_sum(value * value) + eps * FAULT);\n    }",
+    ),
+    Fault::new("gk_conv_silu_l2", "output y", "y[c] = value;", "y[c] = value * FAULT;"),
+    Fault::new("gk_conv_silu_l2", "output cs", "cs[at] = tap;", "cs[at] = tap * FAULT;"),
+];
+
+const CONVENTIONS: &[Convention] = &[
+    Convention {
+        name: "taps",
+        contract: "the last is the newest's",
+        others: &[("taps_reversed", "the first is the newest's"), ("taps_of_another_layout", "laid out [C, T]")],
+        case: "gk_conv_silu(c=31,t=4,tokens=1,regime=gaussian,scale=2^0,seed=0x51)",
+    },
+    Convention {
+        name: "activation",
+        contract: "silu",
+        others: &[
+            ("activation_missing", "none"),
+            ("sigmoid_for_silu", "sigmoid"),
+            ("activation_twice", "silu of silu"),
+        ],
+        case: "gk_conv_silu(c=31,t=1,tokens=1,regime=gaussian,scale=2^0,seed=0x52)",
+    },
+    Convention {
+        name: "norm and silu",
+        contract: "silu, then norm",
+        others: &[("norm_before_silu", "norm, then silu")],
+        case: "gk_conv_silu_l2(d=32,c=96,t=4,nl2=2,tokens=1,regime=gaussian,scale=2^0,seed=0x51)",
+    },
 ];

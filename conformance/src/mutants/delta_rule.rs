@@ -1,11 +1,13 @@
 //! Mutants of the gated delta rule.
 
 use super::Sort::{Concurrency, Memory, Numerical};
-use super::{Catalogue, Mutant};
+use super::{Catalogue, Convention, Fault, Mutant};
 
 pub(super) const CATALOGUE: Catalogue = Catalogue {
     family: "delta_rule",
     mutants: MUTANTS,
+    faults: FAULTS,
+    conventions: CONVENTIONS,
     ptx: include_str!("../../../golden/ptx/mutants/delta_rule.ptx"),
 };
 
@@ -135,6 +137,15 @@ const MUTANTS: &[Mutant] = &[
         "state layout",
         "the writing half of a layout change forgotten",
         &[(WRITE, "S[((long long)h * D + j) * D + row] = s[i];")],
+    ),
+    step(
+        "state_transposed",
+        "state layout",
+        "a kernel for (value, key) states given (key, value) ones; hidden in symmetric states",
+        &[
+            (READ, "inside ? alpha * S[((long long)h * D + j) * D + row] : 0.0f"),
+            (WRITE, "S[((long long)h * D + j) * D + row] = s[i];"),
+        ],
     ),
     step(
         "state_never_written",
@@ -346,4 +357,80 @@ const MUTANTS: &[Mutant] = &[
             (KEY, "kr[i] = inside ? staged[j] : 0.0f;"),
         ],
     ),
+];
+
+const FAULTS: &[Fault] = &[
+    Fault::new("gdn_step", "q", "sum += s[i] * q[key + j];", "sum += s[i] * (q[key + j] * FAULT);"),
+    Fault::new("gdn_step", "k", "inside ? k[key + j] : 0.0f", "inside ? k[key + j] * FAULT : 0.0f"),
+    Fault::new("gdn_step", "v", "(v[value] - gdn_warp_sum", "(v[value] * FAULT - gdn_warp_sum"),
+    Fault::new("gdn_step", "β", "= beta[h] * (v", "= beta[h] * FAULT * (v"),
+    Fault::new("gdn_step", "decay", "const float alpha = decay[h];", "const float alpha = decay[h] * FAULT;"),
+    Fault::new(
+        "gdn_step",
+        "prediction",
+        "v[value] - gdn_warp_sum(prediction)",
+        "v[value] - FAULT * gdn_warp_sum(prediction)",
+    ),
+    Fault::new(
+        "gdn_step",
+        "decay in the prediction",
+        "prediction += s[i] * kr[i];",
+        "prediction += s[i] * FAULT * kr[i];",
+    ),
+    Fault::new("gdn_step", "1/√D", "(1.0f / sqrtf((float)D))", "(1.0f / sqrtf((float)D) * FAULT)"),
+    Fault::new("gdn_step", "output S", "state[j] = s[i];", "state[j] = s[i] * FAULT;"),
+    Fault::new("gdn_step", "output o", "o[value] = sum *", "o[value] = FAULT * sum *"),
+];
+
+const CONVENTIONS: &[Convention] = &[
+    Convention {
+        name: "head map",
+        contract: "tiled: h % HK",
+        others: &[("head_map_interleaved", "interleaved: h / (HV/HK)"), ("head_map_first_key", "one key head for all")],
+        case: "gdn_step(d=16,hk=2,hv=6,tokens=1,regime=warm,scale=2^0,seed=0x51)",
+    },
+    Convention {
+        name: "decay",
+        contract: "before the prediction",
+        others: &[
+            ("prediction_from_the_undecayed_state", "after the prediction"),
+            ("decay_on_the_new_term", "after the update"),
+            ("decay_never_applied", "none"),
+            ("decay_applied_twice", "twice"),
+        ],
+        case: "gdn_step(d=16,hk=1,hv=1,tokens=1,regime=fast,scale=2^0,seed=0x51)",
+    },
+    Convention {
+        name: "gate",
+        contract: "linear",
+        others: &[("decay_taken_for_its_logarithm", "logarithmic")],
+        case: "gdn_step(d=16,hk=1,hv=1,tokens=1,regime=fast,scale=2^0,seed=0x52)",
+    },
+    Convention {
+        name: "β",
+        contract: "times the whole correction",
+        others: &[
+            ("beta_multiplies_the_value_only", "times the value only"),
+            ("beta_missing", "none"),
+            ("beta_squared", "squared"),
+        ],
+        case: "gdn_step(d=16,hk=1,hv=1,tokens=1,regime=warm,scale=2^0,seed=0x53)",
+    },
+    Convention {
+        name: "scale",
+        contract: "1/√D",
+        others: &[("scale_missing", "none"), ("scale_one_over_d", "1/D"), ("scale_over_key_heads", "1/√HK")],
+        case: "gdn_step(d=16,hk=2,hv=2,tokens=1,regime=warm,scale=2^0,seed=0x54)",
+    },
+    Convention {
+        name: "state layout",
+        contract: "row = value index",
+        // Half of the layout makes rows race for the state: four of them are one block, which has one order.
+        others: &[
+            ("state_transposed", "row = key index"),
+            ("state_read_transposed", "read with row = key index"),
+            ("state_written_transposed", "written with row = key index"),
+        ],
+        case: "gdn_step(d=4,hk=1,hv=1,tokens=1,regime=warm,scale=2^0,seed=0x55)",
+    },
 ];

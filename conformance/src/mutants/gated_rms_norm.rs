@@ -1,11 +1,13 @@
 //! Mutants of the gated RMS norm and of its epilogues.
 
 use super::Sort::{Concurrency, Memory, Numerical};
-use super::{Catalogue, Mutant};
+use super::{Catalogue, Convention, Fault, Mutant};
 
 pub(super) const CATALOGUE: Catalogue = Catalogue {
     family: "gated_rms_norm",
     mutants: MUTANTS,
+    faults: FAULTS,
+    conventions: CONVENTIONS,
     ptx: include_str!("../../../golden/ptx/mutants/gated_rms_norm.ptx"),
 };
 
@@ -232,4 +234,68 @@ const MUTANTS: &[Mutant] = &[
             "const long long at = (long long)blockIdx.x * D + i;\n    if (!inside) return;\n    const float value = gdn_gate_norm_value(\n        inside",
         )],
     ),
+];
+
+const FAULTS: &[Fault] = &[
+    Fault::new("gdn_gate_norm", "eps", "rsqrtf(__fadd_rn(mean, eps))", "rsqrtf(__fadd_rn(mean, eps * FAULT))"),
+    Fault::new("gdn_gate_norm", "mean", "rsqrtf(__fadd_rn(mean, eps))", "rsqrtf(__fadd_rn(mean * FAULT, eps))"),
+    Fault::new("gdn_gate_norm", "weight", "__fmul_rn(gn, __fmul_rn(o, r))", "__fmul_rn(gn * FAULT, __fmul_rn(o, r))"),
+    Fault::new(
+        "gdn_gate_norm",
+        "z in the sigmoid",
+        "__fmul_rn(z, gdn_sigmoid(z))",
+        "__fmul_rn(z, gdn_sigmoid(z * FAULT))",
+    ),
+    Fault::new(
+        "gdn_gate_norm",
+        "output out",
+        "return __fmul_rn(__fmul_rn(gn,",
+        "return FAULT * __fmul_rn(__fmul_rn(gn,",
+    ),
+    Fault::new(
+        "gdn_gate_norm_q",
+        "output out",
+        "return __fmul_rn(__fmul_rn(gn,",
+        "return FAULT * __fmul_rn(__fmul_rn(gn,",
+    ),
+    Fault::new("gdn_gate_norm_q", "output xs", "*scale = s;", "*scale = s * FAULT;"),
+    Fault::new(
+        "gdn_gate_norm_hl",
+        "output out",
+        "return __fmul_rn(__fmul_rn(gn,",
+        "return FAULT * __fmul_rn(__fmul_rn(gn,",
+    ),
+    Fault::new("gdn_gate_norm_hl", "output xs", "*scale = s;", "*scale = s * FAULT;"),
+];
+
+const CONVENTIONS: &[Convention] = &[
+    Convention {
+        name: "norm and gate",
+        contract: "norm, then gate",
+        others: &[("gate_before_norm", "gate, then norm")],
+        case: "gdn_gate_norm(d=32,hv=3,regime=gaussian,scale=2^0,seed=0x51)",
+    },
+    Convention {
+        name: "activation",
+        contract: "silu",
+        others: &[("gate_is_sigmoid", "sigmoid"), ("gate_missing", "none"), ("gate_without_sigmoid", "the raw gate")],
+        case: "gdn_gate_norm(d=32,hv=1,regime=gaussian,scale=2^0,seed=0x52)",
+    },
+    Convention {
+        name: "weight",
+        contract: "w",
+        others: &[("weight_plus_one", "1 + w"), ("weight_missing", "none")],
+        case: "gdn_gate_norm(d=32,hv=1,regime=gaussian,scale=2^0,seed=0x53)",
+    },
+    Convention {
+        name: "eps",
+        contract: "on the mean, in the root",
+        others: &[
+            ("norm_eps_on_the_divisor", "on the root"),
+            ("norm_eps_on_the_sum", "on the sum, in the root"),
+            ("norm_eps_missing", "none"),
+            ("norm_eps_another_constant", "1e-5, whatever is given"),
+        ],
+        case: "gdn_gate_norm(d=32,hv=1,regime=gaussian,scale=2^-10,seed=0x54)",
+    },
 ];

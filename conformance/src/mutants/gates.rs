@@ -1,10 +1,15 @@
 //! Mutants of the two gates.
 
 use super::Sort::{Memory, Numerical};
-use super::{Catalogue, Mutant};
+use super::{Catalogue, Convention, Fault, Mutant};
 
-pub(super) const CATALOGUE: Catalogue =
-    Catalogue { family: "gates", mutants: MUTANTS, ptx: include_str!("../../../golden/ptx/mutants/gates.ptx") };
+pub(super) const CATALOGUE: Catalogue = Catalogue {
+    family: "gates",
+    mutants: MUTANTS,
+    faults: FAULTS,
+    conventions: CONVENTIONS,
+    ptx: include_str!("../../../golden/ptx/mutants/gates.ptx"),
+};
 
 const GATES: &str = "gk_gdn_gates";
 
@@ -177,4 +182,43 @@ const MUTANTS: &[Mutant] = &[
         "HV rounded up to whole warps in the guard",
         &[("if (h >= HV) {", "if (h >= (HV + 31) / 32 * 32) {")],
     ),
+];
+
+const FAULTS: &[Fault] = &[
+    Fault::new("gk_gdn_gates", "br", "gdn_sigmoid(br[h])", "gdn_sigmoid(br[h] * FAULT)"),
+    Fault::new("gk_gdn_gates", "ar", "ar[h] + dt[h]", "ar[h] * FAULT + dt[h]"),
+    Fault::new("gk_gdn_gates", "dt", "ar[h] + dt[h]", "ar[h] + dt[h] * FAULT"),
+    Fault::new("gk_gdn_gates", "rate", "expf(rate[h] *", "expf(rate[h] * FAULT *"),
+    Fault::new("gk_gdn_gates", "output beta", "beta[h] = gdn_sigmoid", "beta[h] = FAULT * gdn_sigmoid"),
+    Fault::new("gk_gdn_gates", "output decay", "decay[h] = expf", "decay[h] = FAULT * expf"),
+];
+
+const CONVENTIONS: &[Convention] = &[
+    Convention {
+        name: "rate",
+        contract: "−exp(A_log), as given",
+        others: &[
+            ("rate_exponentiated_again", "A_log, exponentiated here"),
+            ("rate_sign_lost", "exp(A_log), negated here"),
+        ],
+        case: "gk_gdn_gates(hv=48,regime=gaussian,scale=2^0,seed=0x51)",
+    },
+    Convention {
+        name: "decay handed on",
+        contract: "linear",
+        others: &[("log_decay_handed_on", "logarithmic")],
+        case: "gk_gdn_gates(hv=48,regime=gaussian,scale=2^0,seed=0x52)",
+    },
+    Convention {
+        name: "dt",
+        contract: "inside softplus",
+        others: &[("dt_bias_after_softplus", "after softplus"), ("dt_bias_missing", "none")],
+        case: "gk_gdn_gates(hv=48,regime=gaussian,scale=2^0,seed=0x53)",
+    },
+    Convention {
+        name: "β handed on",
+        contract: "sigmoid",
+        others: &[("beta_doubled", "twice the sigmoid"), ("beta_without_sigmoid", "the raw projection")],
+        case: "gk_gdn_gates(hv=48,regime=gaussian,scale=2^0,seed=0x54)",
+    },
 ];

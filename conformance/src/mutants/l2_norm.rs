@@ -1,10 +1,15 @@
 //! Mutants of the L2 norm.
 
 use super::Sort::{Concurrency, Memory, Numerical};
-use super::{Catalogue, Mutant};
+use super::{Catalogue, Convention, Fault, Mutant};
 
-pub(super) const CATALOGUE: Catalogue =
-    Catalogue { family: "l2_norm", mutants: MUTANTS, ptx: include_str!("../../../golden/ptx/mutants/l2_norm.ptx") };
+pub(super) const CATALOGUE: Catalogue = Catalogue {
+    family: "l2_norm",
+    mutants: MUTANTS,
+    faults: FAULTS,
+    conventions: CONVENTIONS,
+    ptx: include_str!("../../../golden/ptx/mutants/l2_norm.ptx"),
+};
 
 const NORM: &str = "gk_l2norm_heads";
 
@@ -170,4 +175,41 @@ const MUTANTS: &[Mutant] = &[
             "if (!inside) return;\n    const float value = head[i];\n    const float r = rsqrtf(gdn_block_sum(value * value) + eps);\n    if (inside) {\n        head",
         )],
     ),
+];
+
+const FAULTS: &[Fault] = &[
+    Fault::new(
+        "gk_l2norm_heads",
+        "eps",
+        "const float r = rsqrtf(gdn_block_sum(value * value) + eps);\n    if (inside) {\n        head",
+        "const float r = rsqrtf(gdn_block_sum(value * value) + eps * FAULT);\n    if (inside) {\n        head",
+    ),
+    Fault::new(
+        "gk_l2norm_heads",
+        "sum",
+        "const float r = rsqrtf(gdn_block_sum(value * value) + eps);\n    if (inside) {\n        head",
+        "const float r = rsqrtf(gdn_block_sum(value * value) * FAULT + eps);\n    if (inside) {\n        head",
+    ),
+    Fault::new("gk_l2norm_heads", "output x", "head[i] = value * r;", "head[i] = value * r * FAULT;"),
+];
+
+const CONVENTIONS: &[Convention] = &[
+    Convention {
+        name: "eps",
+        contract: "on the sum, in the root",
+        others: &[
+            ("l2_eps_on_the_mean", "on the mean, in the root"),
+            ("l2_eps_outside_the_root", "on the root"),
+            ("l2_eps_as_a_clamp", "a lower limit of the norm"),
+            ("l2_eps_missing", "none"),
+            ("l2_eps_another_constant", "1e-5, whatever is given"),
+        ],
+        case: "gk_l2norm_heads(d=32,h=1,regime=gaussian,scale=2^-24,seed=0x51)",
+    },
+    Convention {
+        name: "norm",
+        contract: "L2",
+        others: &[("l2_mean_for_sum", "RMS"), ("l2_is_l1", "L1")],
+        case: "gk_l2norm_heads(d=32,h=1,regime=gaussian,scale=2^0,seed=0x52)",
+    },
 ];

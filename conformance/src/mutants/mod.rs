@@ -35,14 +35,18 @@ pub const FAMILIES: &[Catalogue] = &[
     output_gate::CATALOGUE,
 ];
 
-/// The mutants of one family, and their accepted PTX.
+/// What is known of the ways in which one family goes wrong, and the mutants' accepted PTX.
 #[derive(Clone, Copy, Debug)]
 pub struct Catalogue {
     /// The family.
     pub family: &'static str,
     /// Its mutants.
     pub mutants: &'static [Mutant],
-    /// The text of `golden/ptx/mutants/FAMILY.ptx`.
+    /// Its terms and outputs, to be made wrong by as much as one likes.
+    pub faults: &'static [Fault],
+    /// What kernels of the family do in one of several ways.
+    pub conventions: &'static [Convention],
+    /// The text of `golden/ptx/mutants/FAMILY.ptx`: of mutants and of faults.
     pub ptx: &'static str,
 }
 
@@ -117,10 +121,45 @@ impl Mutant {
     /// As [`Mutant::source`].
     pub fn program(&self) -> Result<Program, Error> {
         let source = self.source()?;
-        let accepted = FAMILIES.iter().find_map(|catalogue| store::find(catalogue.ptx, self.name, &ptx::hash(&source)));
-        let code = accepted.map_or(Code::Cuda(source), |text| Code::Ptx(text.to_owned()));
+        let accepted = accepted(self.name, &source).map(ToOwned::to_owned);
+        let code = accepted.map_or(Code::Cuda(source), Code::Ptx);
         Ok(Program { name: self.name.into(), code })
     }
+}
+
+/// A term of a kernel, which [`crate::detect`] multiplies by 1 + ε.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// The kernel.
+    pub kernel: &'static str,
+    /// The term; `output NAME` for the whole of an output.
+    pub term: &'static str,
+    /// A replacement in the source, in which `FAULT` stands for 1 + ε.
+    pub edit: (&'static str, &'static str),
+}
+
+impl Fault {
+    const fn new(kernel: &'static str, term: &'static str, find: &'static str, replace: &'static str) -> Self {
+        Self { kernel, term, edit: (find, replace) }
+    }
+
+    /// Its name in the file of PTX.
+    pub fn name(&self) -> String {
+        format!("{}: {}", self.kernel, self.term)
+    }
+}
+
+/// Something that kernels of a family do in one of several ways, told apart by [`crate::which`].
+#[derive(Clone, Copy, Debug)]
+pub struct Convention {
+    /// What it is about.
+    pub name: &'static str,
+    /// What the contract says.
+    pub contract: &'static str,
+    /// Other ways: the mutant that goes each, and the way in words.
+    pub others: &'static [(&'static str, &'static str)],
+    /// The case that tells them apart.
+    pub case: &'static str,
 }
 
 /// Narrowing helpers, then a kernel's shipped source with edits.
@@ -160,6 +199,16 @@ pub fn all() -> impl Iterator<Item = &'static Mutant> {
     FAMILIES.iter().flat_map(|catalogue| catalogue.mutants)
 }
 
+/// Every fault.
+pub fn faults() -> impl Iterator<Item = &'static Fault> {
+    FAMILIES.iter().flat_map(|catalogue| catalogue.faults)
+}
+
+/// Every convention.
+pub fn conventions() -> impl Iterator<Item = &'static Convention> {
+    FAMILIES.iter().flat_map(|catalogue| catalogue.conventions)
+}
+
 /// The mutant of a name.
 ///
 /// # Errors
@@ -170,12 +219,16 @@ pub fn find(name: &str) -> Result<&'static Mutant, Error> {
         .ok_or_else(|| Error::unknown("mutant", name, all().map(|mutant| mutant.name)))
 }
 
-/// Compiles a mutant to what belongs in `golden/ptx/mutants/`: its one entry point.
+/// The accepted PTX of a mutant or a fault, where there is one that was made of this source.
+pub fn accepted(name: &str, source: &str) -> Option<&'static str> {
+    let hash = ptx::hash(source);
+    FAMILIES.iter().find_map(|catalogue| store::find(catalogue.ptx, name, &hash))
+}
+
+/// Compiles the source of a mutant or a fault to what belongs in `golden/ptx/mutants/`: the one entry point that it changes.
 ///
 /// # Errors
-/// An edit that does not fit; NVRTC missing, or its log.
-pub fn compile(mutant: &Mutant) -> Result<String, Error> {
-    let source = mutant.source()?;
-    let text = ptx::compile(mutant.name, &source)?;
-    Ok(store::only_entry(&text, mutant.kernel))
+/// NVRTC missing, or its log.
+pub fn compile(name: &str, kernel: &str, source: &str) -> Result<String, Error> {
+    Ok(store::only_entry(&ptx::compile(name, source)?, kernel))
 }

@@ -1,11 +1,13 @@
 //! Mutants of the output gate.
 
 use super::Sort::{Memory, Numerical};
-use super::{Catalogue, Mutant};
+use super::{Catalogue, Convention, Fault, Mutant};
 
 pub(super) const CATALOGUE: Catalogue = Catalogue {
     family: "output_gate",
     mutants: MUTANTS,
+    faults: FAULTS,
+    conventions: CONVENTIONS,
     ptx: include_str!("../../../golden/ptx/mutants/output_gate.ptx"),
 };
 
@@ -97,3 +99,19 @@ const MUTANTS: &[Mutant] = &[
         &[("if (i < n) {\n        ctx", "if (i >= 0) {\n        ctx")],
     ),
 ];
+
+const FAULTS: &[Fault] = &[
+    Fault::new("gk_gate_mul", "g", "ctx[i] *= gdn_sigmoid(g[i]);", "ctx[i] *= gdn_sigmoid(g[i] * FAULT);"),
+    Fault::new("gk_gate_mul", "output ctx", "ctx[i] *= gdn_sigmoid(g[i]);", "ctx[i] *= gdn_sigmoid(g[i]) * FAULT;"),
+];
+
+const CONVENTIONS: &[Convention] = &[Convention {
+    name: "gate",
+    contract: "sigmoid",
+    others: &[
+        ("output_gate_is_silu", "silu"),
+        ("output_gate_missing", "none"),
+        ("output_gate_without_sigmoid", "the raw gate"),
+    ],
+    case: "gk_gate_mul(n=31,regime=gaussian,scale=2^0,seed=0x51)",
+}];

@@ -1,11 +1,13 @@
 //! Mutants of the q/k norm with its rotation.
 
 use super::Sort::{Concurrency, Memory, Numerical};
-use super::{Catalogue, Mutant};
+use super::{Catalogue, Convention, Fault, Mutant};
 
 pub(super) const CATALOGUE: Catalogue = Catalogue {
     family: "qk_norm_rope",
     mutants: MUTANTS,
+    faults: FAULTS,
+    conventions: CONVENTIONS,
     ptx: include_str!("../../../golden/ptx/mutants/qk_norm_rope.ptx"),
 };
 
@@ -289,4 +291,70 @@ const MUTANTS: &[Mutant] = &[
             "if (!inside) return;\n    const float x = inside ? head[i] : 0.0f;\n    const float r",
         )],
     ),
+];
+
+const FAULTS: &[Fault] = &[
+    Fault::new(
+        "gk_qk_norm_rope_part",
+        "angle",
+        "const double angle = pos * frequency;",
+        "const double angle = pos * frequency * (double)FAULT;",
+    ),
+    Fault::new("gk_qk_norm_rope_part", "base", "log2((double)rbase)", "log2((double)(rbase * FAULT))"),
+    Fault::new("gk_qk_norm_rope_part", "eps", "(float)hd + eps)", "(float)hd + eps * FAULT)"),
+    Fault::new(
+        "gk_qk_norm_rope_part",
+        "mean",
+        "gdn_block_sum(x * x) / (float)hd",
+        "gdn_block_sum(x * x) * FAULT / (float)hd",
+    ),
+    Fault::new(
+        "gk_qk_norm_rope_part",
+        "sine",
+        "const float sine = sinf(angle);",
+        "const float sine = sinf(angle) * FAULT;",
+    ),
+    Fault::new(
+        "gk_qk_norm_rope_part",
+        "output base",
+        "normed[i] = x * r * nw[i];",
+        "normed[i] = x * r * nw[i] * FAULT;",
+    ),
+];
+
+const CONVENTIONS: &[Convention] = &[
+    Convention {
+        name: "rotary pairing",
+        contract: "(i, i + rot/2)",
+        others: &[("pairs_adjacent", "(2i, 2i + 1)"), ("pairs_across_the_head", "(i, i + hd/2)")],
+        case: "gk_qk_norm_rope_part(h=1,hd=64,rot=32,pos=63,stride=64,rbase=10000.0,regime=gaussian,scale=2^0,seed=0x51)",
+    },
+    Convention {
+        name: "rotary width",
+        contract: "rot",
+        others: &[("whole_head_rotated", "hd")],
+        case: "gk_qk_norm_rope_part(h=1,hd=64,rot=32,pos=63,stride=64,rbase=10000.0,regime=gaussian,scale=2^0,seed=0x52)",
+    },
+    Convention {
+        name: "rotary frequencies",
+        contract: "over rot",
+        others: &[("frequencies_over_the_head", "over hd")],
+        case: "gk_qk_norm_rope_part(h=1,hd=64,rot=32,pos=63,stride=64,rbase=10000.0,regime=gaussian,scale=2^0,seed=0x53)",
+    },
+    Convention {
+        name: "sense of rotation",
+        contract: "counterclockwise",
+        others: &[("sine_sign", "clockwise")],
+        case: "gk_qk_norm_rope_part(h=1,hd=64,rot=64,pos=63,stride=64,rbase=10000.0,regime=gaussian,scale=2^0,seed=0x54)",
+    },
+    Convention {
+        name: "weight",
+        contract: "w",
+        others: &[
+            ("qk_weight_plus_one", "1 + w"),
+            ("qk_weight_missing", "none"),
+            ("qk_weight_after_the_rotation", "w, after the rotation"),
+        ],
+        case: "gk_qk_norm_rope_part(h=1,hd=64,rot=32,pos=63,stride=64,rbase=10000.0,regime=gaussian,scale=2^0,seed=0x55)",
+    },
 ];

@@ -3,8 +3,13 @@
 use super::Sort::{Memory, Numerical};
 use super::{Catalogue, Mutant};
 
-pub(super) const CATALOGUE: Catalogue =
-    Catalogue { family: "quantize", mutants: MUTANTS, ptx: include_str!("../../../golden/ptx/mutants/quantize.ptx") };
+pub(super) const CATALOGUE: Catalogue = Catalogue {
+    family: "quantize",
+    mutants: MUTANTS,
+    faults: &[],
+    conventions: &[],
+    ptx: include_str!("../../../golden/ptx/mutants/quantize.ptx"),
+};
 
 const WORDS: &str = "lgx_q8hl_test";
 const CODES: &str = "gdn_gate_norm_q";

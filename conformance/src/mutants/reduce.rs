@@ -1,10 +1,15 @@
 //! Mutants of the shared sums.
 
 use super::Sort::{Concurrency, Memory, Numerical};
-use super::{Catalogue, Mutant};
+use super::{Catalogue, Fault, Mutant};
 
-pub(super) const CATALOGUE: Catalogue =
-    Catalogue { family: "reduce", mutants: MUTANTS, ptx: include_str!("../../../golden/ptx/mutants/reduce.ptx") };
+pub(super) const CATALOGUE: Catalogue = Catalogue {
+    family: "reduce",
+    mutants: MUTANTS,
+    faults: FAULTS,
+    conventions: &[],
+    ptx: include_str!("../../../golden/ptx/mutants/reduce.ptx"),
+};
 
 const WARP: &str = "gdn_warp_sum_test";
 const BLOCK: &str = "gdn_block_sum3_test";
@@ -176,4 +181,16 @@ const MUTANTS: &[Mutant] = &[
     .equivalent(
         "every shipped entry point sums over the block once: the scratch is not written again after it is read",
     ),
+];
+
+const FAULTS: &[Fault] = &[
+    Fault::new(
+        "gdn_warp_sum_test",
+        "output out",
+        "out[i] = gdn_warp_sum(v[i]);",
+        "out[i] = gdn_warp_sum(v[i]) * FAULT;",
+    ),
+    Fault::new("gdn_block_sum3_test", "output oa", "*oa = gdn_warp_sum(", "*oa = FAULT * gdn_warp_sum("),
+    Fault::new("gdn_block_sum3_test", "output ob", "*ob = gdn_warp_sum(", "*ob = FAULT * gdn_warp_sum("),
+    Fault::new("gdn_block_sum3_test", "output oc", "*oc = gdn_warp_sum(", "*oc = FAULT * gdn_warp_sum("),
 ];

@@ -17,10 +17,10 @@ pub fn find<'a>(file: &'a str, name: &str, hash: &str) -> Option<&'a str> {
     Some(&rest[..rest.find(HEAD).unwrap_or(rest.len())])
 }
 
-/// A file of sections `(name, hash, PTX)`.
-pub fn join<'a>(sections: impl IntoIterator<Item = (&'a str, String, String)>) -> String {
-    sections.into_iter().fold(String::new(), |mut file, (name, hash, text)| {
-        let _ = write!(file, "{}{}\n\n", heading(name, &hash), text.trim());
+/// A file of sections: name, hash and PTX of each.
+pub fn join(sections: &[(String, String, String)]) -> String {
+    sections.iter().fold(String::new(), |mut file, (name, hash, text)| {
+        let _ = write!(file, "{}{}\n\n", heading(name, hash), text.trim());
         file
     })
 }

@@ -10,6 +10,7 @@ use rand::RngExt;
 
 use super::{view, view_mut, with_eps};
 use crate::case::Case;
+use crate::coverage::Unreachable;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
 use crate::localize::{Feeds, Layout};
@@ -24,6 +25,30 @@ const POSITIONS: [i64; 10] = [0, 1, 2, 63, 64, 2047, 40_000, 131_071, 262_143, 1
 
 /// Head sizes and rotated dimensions: Qwen3-Next's (256, 64), full rotation, small and odd sizes, none.
 const HEADS: [(i64, i64); 8] = [(256, 64), (128, 64), (128, 128), (80, 32), (64, 2), (33, 4), (3, 2), (48, 0)];
+
+/// Paths that log2, exp2, sinf and cosf bring with them, for arguments that the kernel never gives them.
+const UNREACHABLE: &[Unreachable] = &[
+    Unreachable {
+        branch: "0f47CE4780",
+        taken: false,
+        reason: "the slow reduction of sinf and cosf from 105615 on: the angle is reduced to [-pi, pi] before",
+    },
+    Unreachable {
+        branch: "1048575",
+        taken: false,
+        reason: "the subnormal doubles of log2: rbase is a positive f32, which is a normal double",
+    },
+    Unreachable {
+        branch: "2146435071",
+        taken: false,
+        reason: "zero, infinity and NaN of log2: rbase is positive and finite",
+    },
+    Unreachable {
+        branch: "0f408FF000",
+        taken: false,
+        reason: "exp2 beyond the exponents of double: |2i/rot log2(rbase)| is below 150",
+    },
+];
 
 impl NormRope {
     /// First element of the row at `pos` in the window, which starts a row earlier where there is one.
@@ -40,6 +65,10 @@ impl Family for NormRope {
     fn regimes(&self) -> &'static [Regime] {
         use Regime::*;
         &[Gaussian, Ramp, Ladder, OneHot, Zeros, Nonfinite]
+    }
+
+    fn unreachable(&self) -> &'static [Unreachable] {
+        UNREACHABLE
     }
 
     fn plans(&self, _regime: Regime) -> Vec<Plan> {

@@ -409,7 +409,36 @@ impl Contract {
     }
 }
 
+impl Factor {
+    /// The factor for a shape.
+    ///
+    /// # Panics
+    /// If the shape has no such size.
+    pub fn size(self, shape: &Shape) -> usize {
+        match self {
+            Self::Of(dim) => shape.get(dim),
+            Self::Groups(dim) => shape.get(dim) / 32,
+        }
+    }
+}
+
 impl Extent {
+    /// The factors of the element count, outermost first; none where it is no product.
+    pub const fn factors(self) -> &'static [Factor] {
+        match self {
+            Self::Product(factors) => factors,
+            Self::One | Self::Window => &[],
+        }
+    }
+
+    /// Sizes for a shape inside the domain, outermost first.
+    pub fn sizes(self, shape: &Shape) -> Vec<usize> {
+        match self {
+            Self::Product(factors) => factors.iter().map(|factor| factor.size(shape)).collect(),
+            Self::One | Self::Window => vec![self.elements(shape)],
+        }
+    }
+
     fn checked_elements(self, shape: &Shape) -> u128 {
         let size = |dim: Dim| shape.size(dim).unwrap_or(0).max(0) as u128;
         match self {

@@ -9,4 +9,5 @@ mod frames;
 pub(crate) mod grid;
 mod notes;
 pub(crate) mod regs;
+mod rows;
 mod warp;

@@ -1,10 +1,11 @@
 //! What checks keep of each access: bytes written, who touched them, and the findings that follow.
 
-use super::access::{Home, Offsets, Site, Target, element, slice_read};
+use super::access::{Site, Target, element, slice_read};
 use super::block::BlockState;
 use super::exec::lanes;
 use super::grid::Run;
 use super::regs::LANES;
+use super::rows::{Home, Offsets};
 use crate::vm::checks::FindingKind;
 use crate::vm::decode::code::Access;
 use crate::vm::memory::Allocation;
