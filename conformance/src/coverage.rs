@@ -12,27 +12,35 @@ use crate::suites;
 pub struct Coverage {
     /// The kernel.
     pub kernel: String,
-    /// Basic blocks that ran.
-    pub ran: usize,
-    /// Basic blocks that some input can reach: all but those with a reason.
-    pub blocks: usize,
-    /// Outcomes of conditional branches that were seen, of two a branch.
-    pub outcomes: usize,
-    /// Outcomes that there are in the blocks that ran.
-    pub possible: usize,
-    /// Blocks that did not run.
-    pub missed: Vec<Missed>,
+    /// Its basic blocks, in the PTX's order.
+    pub blocks: Vec<Block>,
 }
 
-/// A basic block that did not run.
+/// A basic block and what a run did with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missed {
+pub struct Block {
     /// Line of the PTX that it begins at.
     pub line: u32,
     /// Line of the source, where the PTX says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Why no input reaches it, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether any warp ran it.
+    pub ran: bool,
+    /// Whether its conditional branch was taken, and whether it was passed by; nothing where it does not end in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<Outcomes>,
+}
+
+/// Which ways a conditional branch went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// Whether some lane took it.
+    pub taken: bool,
+    /// Whether some lane passed it by.
+    pub passed: bool,
 }
 
 impl Coverage {
@@ -47,32 +55,38 @@ impl Coverage {
 
     fn one(function: &FunctionCoverage) -> Self {
         let reasons = reasons(function);
-        let missed: Vec<Missed> = function
-            .blocks
-            .iter()
-            .zip(&reasons)
-            .filter(|(block, _)| !block.ran && !block.empty)
-            .map(|(block, reason)| Missed {
-                line: block.line,
-                source: block.source.as_ref().map(|(file, line)| format!("{file}:{line}")),
-                reason: reason.map(ToOwned::to_owned),
-            })
-            .collect();
-        let branches = function.blocks.iter().filter(|block| block.ran && block.conditional);
-        let whole = function.blocks.iter().filter(|block| !block.empty);
-        Self {
-            kernel: function.name.clone(),
-            ran: whole.clone().filter(|block| block.ran).count(),
-            blocks: whole.count() - missed.iter().filter(|block| block.reason.is_some()).count(),
-            outcomes: branches.clone().map(|block| usize::from(block.taken) + usize::from(block.passed)).sum(),
-            possible: 2 * branches.count(),
-            missed,
-        }
+        let blocks = function.blocks.iter().zip(&reasons).filter(|(block, _)| !block.empty);
+        let blocks = blocks.map(|(block, reason)| Block {
+            line: block.line,
+            source: block.source.as_ref().map(|(file, line)| format!("{file}:{line}")),
+            reason: reason.filter(|_| !block.ran).map(ToOwned::to_owned),
+            ran: block.ran,
+            branch: block.conditional.then_some(Outcomes { taken: block.taken, passed: block.passed }),
+        });
+        Self { kernel: function.name.clone(), blocks: blocks.collect() }
+    }
+
+    /// Basic blocks that ran.
+    pub fn ran(&self) -> usize {
+        self.blocks.iter().filter(|block| block.ran).count()
+    }
+
+    /// Basic blocks that some input can reach: all but those with a reason.
+    pub fn reachable(&self) -> usize {
+        self.blocks.iter().filter(|block| block.reason.is_none()).count()
+    }
+
+    /// Outcomes of conditional branches that were seen, and that there are, two a branch, in the blocks that ran.
+    pub fn outcomes(&self) -> (usize, usize) {
+        let branches = self.blocks.iter().filter(|block| block.ran).filter_map(|block| block.branch);
+        branches.fold((0, 0), |(seen, all), branch| {
+            (seen + usize::from(branch.taken) + usize::from(branch.passed), all + 2)
+        })
     }
 
     /// Whether every block ran that some input can reach.
     pub fn is_whole(&self) -> bool {
-        self.blocks > 0 && self.ran == self.blocks
+        self.ran() > 0 && self.ran() == self.reachable()
     }
 }
 
@@ -137,9 +151,9 @@ fn reasons(function: &FunctionCoverage) -> Vec<Option<&'static str>> {
 /// What a run left out, in lines: blocks that no input reaches by their reasons, and each block that one would.
 pub fn missed(coverage: &[Coverage]) -> Vec<String> {
     let mut lines = Vec::new();
-    for Coverage { kernel, missed, .. } in coverage {
+    for Coverage { kernel, blocks } in coverage {
         let mut closed: Vec<(&str, Vec<u32>)> = Vec::new();
-        for block in missed {
+        for block in blocks.iter().filter(|block| !block.ran) {
             let source = block.source.as_ref().map_or_else(String::new, |source| format!(" ({source})"));
             match &block.reason {
                 None => lines.push(format!("{kernel}: NOT REACHED: the block at PTX line {}{source}", block.line)),
@@ -165,13 +179,14 @@ pub fn table(coverage: &[Coverage]) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE).set_header(["kernel", "blocks run", "of reachable", "coverage", "branch outcomes", "of"]);
     for kernel in coverage {
+        let (outcomes, possible) = kernel.outcomes();
         table.add_row([
             kernel.kernel.clone(),
-            kernel.ran.to_string(),
-            kernel.blocks.to_string(),
-            format!("{:.1} %", 100.0 * kernel.ran as f64 / kernel.blocks as f64),
-            kernel.outcomes.to_string(),
-            kernel.possible.to_string(),
+            kernel.ran().to_string(),
+            kernel.reachable().to_string(),
+            format!("{:.1} %", 100.0 * kernel.ran() as f64 / kernel.reachable() as f64),
+            outcomes.to_string(),
+            possible.to_string(),
         ]);
     }
     for column in 1..6 {

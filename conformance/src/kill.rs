@@ -3,6 +3,8 @@
 //! A kill counts only where it leaves no room for doubt: an error of [`DECISIVE`] times the bound or more, an element that must be
 //! exact and is not, or a fault that is named (by the machine's checks, by guard words, by the second launch).
 
+use std::fmt;
+
 use gdn_gpu::Executor;
 use gdn_gpu::vm::FindingKind;
 use serde::{Deserialize, Serialize};
@@ -11,7 +13,7 @@ use crate::case::Case;
 use crate::cases;
 use crate::check::{Detail, run_case_in};
 use crate::error::Error;
-use crate::mutants::{self, Mutant};
+use crate::mutants::{self, Mutant, Sort};
 use crate::runner::Runner;
 use crate::suites;
 use crate::verdict::{Disposition, Verdict};
@@ -48,6 +50,14 @@ pub struct Kill {
 pub struct Fate {
     /// The mutant's name.
     pub mutant: String,
+    /// The kernel that it changes.
+    pub kernel: String,
+    /// The term that it breaks.
+    pub term: String,
+    /// What sort of fault it is.
+    pub sort: Sort,
+    /// Why no input can tell it from the shipped kernel, where that is so.
+    pub equivalent: Option<String>,
     /// Cases that it was run on.
     pub cases: usize,
     /// The cases that kill it, smallest first.
@@ -56,7 +66,67 @@ pub struct Fate {
     pub nearest_miss: f64,
 }
 
+/// What came of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Some case kills it.
+    Killed,
+    /// It is proven equivalent, and no case kills it.
+    Equivalent,
+    /// A device lets a fault of memory or of concurrency through, which is the virtual machine's to name.
+    LetThrough,
+    /// No case kills it.
+    Survives,
+    /// A case kills it, though it was proven equivalent.
+    KilledThoughEquivalent,
+}
+
+impl Outcome {
+    /// Whether it is as it should be.
+    pub const fn is_right(self) -> bool {
+        matches!(self, Self::Killed | Self::Equivalent | Self::LetThrough)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Killed => "killed",
+            Self::Equivalent => "equivalent",
+            Self::LetThrough => "let through by the device",
+            Self::Survives => "SURVIVES",
+            Self::KilledThoughEquivalent => "KILLED though equivalent",
+        })
+    }
+}
+
 impl Fate {
+    /// The fate of a mutant that has met no case yet.
+    pub fn of(mutant: &Mutant) -> Self {
+        Self {
+            mutant: mutant.name.into(),
+            kernel: mutant.kernel.into(),
+            term: mutant.term.into(),
+            sort: mutant.sort,
+            equivalent: mutant.equivalent.map(Into::into),
+            cases: 0,
+            kills: Vec::new(),
+            nearest_miss: 0.0,
+        }
+    }
+
+    /// What came of it, on a device or on the virtual machine.
+    pub const fn outcome(&self, on_device: bool) -> Outcome {
+        match (self.kills.is_empty(), self.equivalent.is_some()) {
+            (false, false) => Outcome::Killed,
+            (false, true) => Outcome::KilledThoughEquivalent,
+            _ if self.cases == 0 => Outcome::Survives,
+            (true, true) => Outcome::Equivalent,
+            (true, false) if on_device && !matches!(self.sort, Sort::Numerical) => Outcome::LetThrough,
+            (true, false) => Outcome::Survives,
+        }
+    }
+
     /// The smallest case that kills.
     pub fn smallest(&self) -> Option<&Kill> {
         self.kills.first()
@@ -69,11 +139,6 @@ impl Fate {
             Evidence::Exact(_) | Evidence::Fault(_) => f64::INFINITY,
         });
         factors.fold(0.0, f64::max)
-    }
-
-    /// Whether it is as it should be: killed, or never killed where it is equivalent.
-    pub fn holds(&self, mutant: &Mutant) -> bool {
-        self.cases > 0 && self.kills.is_empty() == mutant.equivalent.is_some()
     }
 }
 
@@ -114,7 +179,7 @@ pub fn fate(
 ) -> Result<Fate, Error> {
     let mut runner = Runner::programs(executor, vec![mutant.program()?])?;
     let survives_faults = runner.describe().executor != "cuda";
-    let mut fate = Fate { mutant: mutant.name.into(), cases: 0, kills: Vec::new(), nearest_miss: 0.0 };
+    let mut fate = Fate::of(mutant);
     for case in cases {
         if cost(case) > SMALL && !fate.kills.is_empty() {
             break;

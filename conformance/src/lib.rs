@@ -18,6 +18,7 @@ pub mod detect;
 pub mod draw;
 pub mod error;
 pub mod family;
+pub mod files;
 pub mod kill;
 pub mod localize;
 pub mod mutants;

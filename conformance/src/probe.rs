@@ -1,13 +1,10 @@
 //! What the probes found: the table a person reads and reviews, and the JSON a machine reads.
 
-use std::path::Path;
-
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use gdn_gpu::probe::{Limit, Measured, Worst};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::report::{Header, STYLE, write_whole};
+use crate::report::STYLE;
 
 /// The worst result by one measure. JSON has no infinity and no NaN: those are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +23,7 @@ pub struct Extreme {
 
 /// One function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct Function {
     /// Its name.
     pub function: String,
     /// Whether it is known to be wrong.
@@ -55,15 +52,6 @@ pub struct Record {
     pub seconds: f64,
 }
 
-/// A whole report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
-    /// What made it.
-    pub header: Header,
-    /// A record a function.
-    pub records: Vec<Record>,
-}
-
 fn finite(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)
 }
@@ -78,10 +66,10 @@ fn extreme(measured: &Measured, worst: &Worst) -> Extreme {
     }
 }
 
-impl Report {
-    /// The report of a run.
-    pub fn new(header: Header, found: &[Measured]) -> Self {
-        let record = |measured: &Measured| Record {
+impl Function {
+    /// What was measured of a function.
+    pub fn new(measured: &Measured) -> Self {
+        Self {
             function: measured.probe.name.into(),
             control: measured.probe.control,
             arguments: measured.arguments,
@@ -98,60 +86,45 @@ impl Report {
             values_apart: finite(measured.agreement.values),
             bounds_apart: finite(measured.agreement.bounds),
             seconds: measured.seconds,
-        };
-        Self { header, records: found.iter().map(record).collect() }
+        }
     }
+}
 
-    /// Whether something was measured and all of it is as it should be.
-    pub fn passed(&self) -> bool {
-        !self.records.is_empty() && self.records.iter().all(|record| record.passed)
+/// The table of functions: worst distance in ulp, worst part of the bound, and where. Without times it is the same on every run
+/// over the same arguments, which is what is kept in `golden/` and reviewed.
+pub fn table(functions: &[Function], times: bool) -> String {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
+    let mut header = vec!["function", "arguments", "ulp", "budget", "at", "of bound", "at", "verdict"];
+    if times {
+        header.push("seconds");
     }
-
-    /// The table of functions: worst distance in ulp, worst part of the bound, and where. Without times it is the same on every run
-    /// over the same arguments, which is what is kept in `golden/` and reviewed.
-    pub fn table(&self, times: bool) -> String {
-        let mut table = Table::new();
-        table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
-        let mut header = vec!["function", "arguments", "ulp", "budget", "at", "of bound", "at", "verdict"];
+    table.set_header(header);
+    for record in functions {
+        let none = || "–".to_owned();
+        let utilization = record.utilization.as_ref();
+        let mut row = vec![
+            record.function.clone(),
+            record.arguments.to_string(),
+            number(record.ulp.error),
+            record.budget.map_or_else(none, |budget| budget.to_string()),
+            record.ulp.at.clone(),
+            utilization.map_or_else(none, |worst| number(worst.error)),
+            utilization.map_or_else(none, |worst| worst.at.clone()),
+            record.verdict.clone(),
+        ];
         if times {
-            header.push("seconds");
+            row.push(format!("{:.1}", record.seconds));
         }
-        table.set_header(header);
-        for record in &self.records {
-            let none = || "–".to_owned();
-            let utilization = record.utilization.as_ref();
-            let mut row = vec![
-                record.function.clone(),
-                record.arguments.to_string(),
-                number(record.ulp.error),
-                record.budget.map_or_else(none, |budget| budget.to_string()),
-                record.ulp.at.clone(),
-                utilization.map_or_else(none, |worst| number(worst.error)),
-                utilization.map_or_else(none, |worst| worst.at.clone()),
-                record.verdict.clone(),
-            ];
-            if times {
-                row.push(format!("{:.1}", record.seconds));
-            }
-            table.add_row(row);
-        }
-        for column in [1, 2, 3, 5, 8] {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        let lines: Vec<String> = table.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
-        lines.join("\n") + "\n"
+        table.add_row(row);
     }
-
-    /// Writes the report as JSON: the whole file or none of it.
-    ///
-    /// # Errors
-    /// Where the file cannot be written.
-    pub fn write_json(&self, path: &Path) -> Result<(), Error> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Error::file(path, error.to_string()))?;
-        write_whole(path, &text)
+    for column in [1, 2, 3, 5, 8] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
+    let lines: Vec<String> = table.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
 }
 
 fn number(x: Option<f64>) -> String {

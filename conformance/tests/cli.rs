@@ -179,10 +179,12 @@ fn a_report_that_cannot_be_written_leaves_nothing_behind() {
     let (status, _) = transcript(&["check", "--kernel", "gk_gate_mul", "--json", &path.to_string_lossy()]);
     assert_eq!(status, Some(0));
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(report["schema"], 2);
+    let report = &report["reports"][0];
     for key in ["case", "kernel", "output", "disposition", "utilization", "ulp", "index", "regime"] {
         assert!(report["records"][0].get(key).is_some(), "{key}");
     }
-    for key in ["schema", "version", "executor", "device", "versions", "not_run"] {
+    for key in ["command", "selection", "version", "executor", "device", "versions", "not_run"] {
         assert!(report["header"].get(key).is_some(), "{key}");
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
@@ -246,8 +248,9 @@ fn a_probe_of_a_sample_says_that_it_is_one() {
     assert!(text.contains("not run: every argument: this is a sample"), "{text}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     // 512 spread evenly, and 256 around each of 24 edges.
-    assert_eq!(report["records"][0]["arguments"], 512 + 24 * 256);
-    assert_eq!(report["records"][1]["verdict"], "exceeds, as it must");
+    let functions = &report["reports"][0]["functions"];
+    assert_eq!(functions[0]["arguments"], 512 + 24 * 256);
+    assert_eq!(functions[1]["verdict"], "exceeds, as it must");
 }
 
 #[test]

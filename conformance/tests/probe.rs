@@ -4,11 +4,10 @@
 use std::path::Path;
 
 use gdn_conformance::cli::{self, Selection};
-use gdn_conformance::probe::Report;
-use gdn_conformance::report::Header;
+use gdn_conformance::probe::{Function, table};
 use gdn_gpu::probe::{self, Limit, Measured, PROBES, Probe, Sweep, Verdict};
 use gdn_gpu::vm::{Options, VmExecutor};
-use gdn_gpu::{Executor, cuda, ptx};
+use gdn_gpu::{cuda, ptx};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 const SAMPLE: Sweep = Sweep::Sample(4096);
@@ -62,7 +61,7 @@ fn what_leaves_its_limit_is_seen() -> Result<(), Failed> {
 }
 
 /// The accepted table of an architecture.
-fn table(arch: &str) -> Option<String> {
+fn accepted_table(arch: &str) -> Option<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/probe");
     std::fs::read_to_string(folder.join(format!("{arch}.txt"))).ok()
 }
@@ -93,9 +92,8 @@ fn the_table_of_every_argument_is_the_accepted_one(accepted: &str) -> Result<(),
     let mut device = cuda::open()?;
     let measure = |probe| probe::measure(&mut device, probe, Sweep::All, |_| {});
     let found = PROBES.iter().map(measure).collect::<Result<Vec<_>, _>>()?;
-    let header = Header::new(&device.describe(), 0, vec![]);
-    let table = Report::new(header, &found).table(false);
-    if table == accepted { Ok(()) } else { Err(format!("accept with `probe --out` if it is meant:\n{table}").into()) }
+    let found = table(&found.iter().map(Function::new).collect::<Vec<_>>(), false);
+    if found == accepted { Ok(()) } else { Err(format!("accept with `probe --out` if it is meant:\n{found}").into()) }
 }
 
 fn main() {
@@ -103,7 +101,7 @@ fn main() {
         Ok((runner, _)) => Ok(runner.describe().arch),
         Err(error) => Err(error.to_string()),
     };
-    let accepted = device.and_then(|arch| table(&arch).ok_or(format!("no accepted table for {arch}")));
+    let accepted = device.and_then(|arch| accepted_table(&arch).ok_or(format!("no accepted table for {arch}")));
     let name = "cuda::the_table_of_every_argument_is_the_accepted_one";
     let cuda = match accepted {
         Ok(accepted) => Trial::test(name, move || the_table_of_every_argument_is_the_accepted_one(&accepted)),

@@ -25,7 +25,7 @@ fn utilization_is_the_accepted_one(selection: Selection, name: &str) -> Result<(
     let (runner, _) = open(selection).map_err(|error| error.to_string())?;
     let cases: Vec<_> = suites::all().flat_map(|suite| cases::profile(suite, SEED)).collect();
     let run = run_all(&runner, &cases, |_| {}).map_err(|error| error.to_string())?;
-    let report = Report::new(Header::new(&runner.describe(), SEED, vec![]), &run);
+    let report = Report::of_run(Header::new("check", "full profile".into(), &runner.describe(), SEED, vec![]), &run);
     if selection == Selection::Vm {
         every_reachable_block_ran(&report.coverage)?;
     }

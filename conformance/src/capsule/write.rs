@@ -14,7 +14,7 @@ use super::{Capsule, KIND, Maker, Recorded, SCHEMA};
 use crate::case::Case;
 use crate::check::CaseResult;
 use crate::error::Error;
-use crate::report::write_bytes;
+use crate::files::write_bytes;
 use crate::runner::Runner;
 
 /// What came of writing a run's capsules.

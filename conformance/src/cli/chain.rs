@@ -1,14 +1,12 @@
 //! `chain`: the delta rule over thousands of tokens, in both views of its error.
 
-use std::path::PathBuf;
-
 use comfy_table::{CellAlignment, Table};
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, PASS, Subject, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Subject, not_run, progress};
 use crate::chains::{self, ChainCurve, ChainPlan, ChainRegime};
 use crate::error::Error;
-use crate::report::{STYLE, folder_of, write_whole};
+use crate::report::{Header, Report, STYLE};
 use crate::verdict::Disposition;
 use crate::workers;
 
@@ -25,16 +23,13 @@ pub(super) struct Args {
     /// Seed of what is drawn.
     #[arg(long, default_value_t = 81)]
     seed: u64,
-    /// Write the curves of error and bound against the token to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    outputs: Outputs,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
-    if let Some(path) = &args.json {
-        folder_of(path)?;
-    }
+    args.outputs.prepare()?;
     // A chain repeats one launch, which `check` looks at.
     let (runner, absent) = args.subject.runner(Options { checks: false, ..Options::default() })?;
     let description = runner.describe();
@@ -61,11 +56,11 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     for line in not_run(absent.as_deref()) {
         say!("not run: {line}");
     }
-    if let Some(path) = &args.json {
-        let curves: Vec<&ChainCurve> = curves.iter().map(|(_, curve)| curve).collect();
-        let text = serde_json::to_string_pretty(&curves).map_err(|error| Error::file(path, error.to_string()))?;
-        write_whole(path, &text)?;
-    }
+    let names: Vec<String> = args.regime.iter().map(ToString::to_string).collect();
+    let selection = format!("{}, {} tokens", super::words(&names, "every regime"), args.tokens);
+    let header = Header::new("chain", selection, &description, args.seed, not_run(absent.as_deref()));
+    let chains = curves.into_iter().map(|(_, curve)| curve).collect();
+    args.outputs.write(&Report { chains, ..Report::empty(header) })?;
     Ok(if passed { PASS } else { NONCONFORMANT })
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, PASS, Selection, Subject, failures, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Selection, Subject, failures, not_run, progress};
 use crate::agreement;
 use crate::case::Case;
 use crate::cases::Profile;
@@ -12,8 +12,9 @@ use crate::check::{self, CaseResult};
 use crate::coverage;
 use crate::error::Error;
 use crate::family::Suite;
+use crate::files::{folder_of, write_whole};
 use crate::regime::Regime;
-use crate::report::{Header, Report, folder_of, write_whole};
+use crate::report::{Header, Report};
 use crate::runner::Runner;
 use crate::{cases, suites};
 
@@ -46,9 +47,8 @@ pub(super) struct Args {
     /// Also make every launch on the virtual machine, and say how many elements of the outputs agree bit for bit.
     #[arg(long)]
     compare: bool,
-    /// Write every verdict to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    outputs: Outputs,
     /// Write the worst utilization of each kernel, output and regime to this file.
     #[arg(long, value_name = "FILE")]
     utilization: Option<PathBuf>,
@@ -57,7 +57,8 @@ pub(super) struct Args {
 /// Runs the command.
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let mut cases = select(args)?;
-    for path in args.json.iter().chain(&args.utilization) {
+    args.outputs.prepare()?;
+    if let Some(path) = &args.utilization {
         folder_of(path)?;
     }
     let (mut runner, absent) = args.subject.runner(Options::default())?;
@@ -77,10 +78,11 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let mut run = run?;
     failures::name_nearest(&mut run.results)?;
 
-    let report = Report::new(Header::new(&description, args.seed, not_run.clone()), &run);
+    let header = Header::new("check", selection(args), &description, args.seed, not_run.clone());
+    let mut report = Report::of_run(header, &run);
     say!("{}", report.table());
-    let (capsules, kept) = failures::keep(&mut runner, &run.results, args.capsules.as_deref());
-    for line in failures::lines(&report, &capsules) {
+    let kept = failures::keep(&mut runner, &run.results, args.capsules.as_deref(), &mut report);
+    for line in failures::lines(&report) {
         say!("{line}");
     }
     // Single cases and few regimes cannot reach every block: what they miss says nothing.
@@ -103,13 +105,20 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     }
     let failed = report.failures().count();
     say!("{} cases, {} verdicts, {failed} not passed", report.cases(), report.records.len());
-    if let Some(path) = &args.json {
-        report.write_json(path)?;
-    }
+    args.outputs.write(&report)?;
     if let Some(path) = &args.utilization {
         write_whole(path, &report.utilization_table())?;
     }
     Ok(if report.passed() { PASS } else { NONCONFORMANT })
+}
+
+/// What was selected, in words.
+fn selection(args: &Args) -> String {
+    let mut words = vec![super::words(&args.case, &format!("{} profile", args.profile.name()))];
+    words.extend(args.kernel.iter().chain(&args.regime).cloned());
+    words.extend((args.cases > 0).then(|| format!("{} random cases a kernel", args.cases)));
+    words.extend(args.subject.kernels.as_ref().map(|path| format!("kernels of {}", path.display())));
+    words.join(", ")
 }
 
 fn select(args: &Args) -> Result<Vec<Case>, Error> {

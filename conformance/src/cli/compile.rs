@@ -7,8 +7,8 @@ use gdn_gpu::ptx;
 use super::{PASS, progress};
 use crate::detect;
 use crate::error::Error;
+use crate::files::{folder_of, write_whole};
 use crate::mutants::{self, store};
-use crate::report::{folder_of, write_whole};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use comfy_table::{CellAlignment, Table};
 
-use super::{NONCONFORMANT, PASS, Selection, executor, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Selection, executor, not_run, progress};
 use crate::detect::{self, Limit, RULES};
 use crate::error::Error;
+use crate::files::{folder_of, write_whole};
 use crate::mutants;
-use crate::report::{STYLE, folder_of, write_whole};
+use crate::report::{Header, Report, STYLE};
 use crate::workers;
 
 #[derive(Debug, clap::Args)]
@@ -22,9 +23,8 @@ pub(super) struct Args {
     /// Seed of what is drawn.
     #[arg(long, default_value_t = 81)]
     seed: u64,
-    /// Write the limits, with a case for each, to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    outputs: Outputs,
     /// Write the table to this file.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -32,7 +32,8 @@ pub(super) struct Args {
 
 /// Runs the command. A term of which no fault is seen at all is a failure.
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
-    for path in args.json.iter().chain(&args.out) {
+    args.outputs.prepare()?;
+    if let Some(path) = &args.out {
         folder_of(path)?;
     }
     let (executor, absent) = executor(args.executor)?;
@@ -64,10 +65,9 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     }
     let blind = limits.iter().filter(|limit| limit.limits[0].is_none()).count();
     say!("{} terms, {blind} of them not seen", limits.len());
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&limits).map_err(|error| Error::file(path, error.to_string()))?;
-        write_whole(path, &format!("{text}\n"))?;
-    }
+    let selection = super::words(&args.kernel, "every term");
+    let header = Header::new("detect", selection, &description, args.seed, not_run(absent.as_deref()));
+    args.outputs.write(&Report { limits, ..Report::empty(header) })?;
     if let Some(path) = &args.out {
         write_whole(path, &format!("{text}\n"))?;
     }

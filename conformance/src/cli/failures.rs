@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use gdn_gpu::vm::Options;
 
 use super::{Selection, executor_with};
-use crate::capsule::{self, Written};
+use crate::capsule;
 use crate::check::CaseResult;
 use crate::error::Error;
 use crate::report::{Record, Report};
 use crate::runner::Runner;
+use crate::verdict::Disposition;
 use crate::which;
 
 /// Failures of one kernel and output that are printed in full.
@@ -22,13 +23,20 @@ pub(super) fn default_folder() -> PathBuf {
 }
 
 /// Writes the capsules of a run. The verdicts are known by now: a folder that cannot be written does not take them away.
-pub(super) fn keep(runner: &mut Runner, results: &[CaseResult], folder: Option<&Path>) -> (Written, Option<String>) {
+///
+/// The report's records are told their files; a line for the reader comes back where something failed.
+pub(super) fn keep(
+    runner: &mut Runner,
+    results: &[CaseResult],
+    folder: Option<&Path>,
+    report: &mut Report,
+) -> Option<String> {
     let folder = folder.map_or_else(default_folder, Path::to_owned);
     let failing = results.iter().filter(|result| !result.passed()).count();
     if failing == 0 {
-        return (Written::default(), None);
+        return None;
     }
-    let (files, line) = match capsule::write_all(runner, results, &folder) {
+    match capsule::write_all(runner, results, &folder) {
         Ok(written) => {
             let count = written.files.len();
             let capsules = if count == 1 { "capsule" } else { "capsules" };
@@ -39,12 +47,13 @@ pub(super) fn keep(runner: &mut Runner, results: &[CaseResult], folder: Option<&
                     format!("; {more} more failing cases have none: at most {} a kernel and output", capsule::MOST)
                 }
             };
-            let line = format!("{count} {capsules} in {}, for `gdn-conformance replay`{rest}", folder.display());
-            (written, line)
+            for record in report.records.iter_mut().filter(|record| record.disposition != Disposition::Passed) {
+                record.capsule = written.files.get(&record.case).map(|path| path.display().to_string());
+            }
+            Some(format!("{count} {capsules} in {}, for `gdn-conformance replay`{rest}", folder.display()))
         }
-        Err(error) => (Written::default(), format!("no capsules: {error}")),
-    };
-    (files, Some(line))
+        Err(error) => Some(format!("no capsules: {error}")),
+    }
 }
 
 /// Names the mutant that each kernel's first failures look like.
@@ -68,7 +77,7 @@ pub(super) fn name_nearest(results: &mut [CaseResult]) -> Result<(), Error> {
 }
 
 /// The lines of the failures, grouped by kernel and output.
-pub(super) fn lines(report: &Report, capsules: &Written) -> Vec<String> {
+pub(super) fn lines(report: &Report) -> Vec<String> {
     let mut groups: Vec<Vec<&Record>> = Vec::new();
     for record in report.failures() {
         let same = |group: &&mut Vec<&Record>| {
@@ -89,11 +98,15 @@ pub(super) fn lines(report: &Report, capsules: &Written) -> Vec<String> {
                 failure.output,
                 failure.detail.replace('\n', "\n  ")
             ));
-            let explained = [("pattern", &failure.pattern), ("inputs", &failure.inputs), ("nearest", &failure.nearest)];
+            let explained = [
+                ("pattern", &failure.pattern),
+                ("inputs", &failure.inputs),
+                ("nearest", &failure.nearest),
+                ("capsule", &failure.capsule),
+            ];
             for (name, text) in explained {
                 lines.extend(text.as_ref().filter(|text| !text.is_empty()).map(|text| format!("  {name}: {text}")));
             }
-            lines.extend(capsules.files.get(&failure.case).map(|path| format!("  capsule: {}", path.display())));
         }
         if let (Some(first), more @ 1..) = (group.first(), group.len().saturating_sub(PRINTED)) {
             let cases = if more == 1 { "case" } else { "cases" };

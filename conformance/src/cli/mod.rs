@@ -11,6 +11,8 @@ use gdn_gpu::vm::{Options, VmExecutor};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::Error;
+use crate::files::folder_of;
+use crate::report::{Report, Reports};
 use crate::runner::Runner;
 
 /// Prints a line. A reader that has closed its end of the pipe has seen enough: that is no error.
@@ -116,6 +118,37 @@ impl Subject {
         };
         Ok((runner, absent))
     }
+}
+
+/// Where a report goes, besides the reader.
+#[derive(Clone, Debug, Default, clap::Args)]
+struct Outputs {
+    /// Write the report to this file, for machines and for `report`.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl Outputs {
+    /// Asks before long work whether the files can be written.
+    fn prepare(&self) -> Result<(), Error> {
+        if let Some(path) = &self.json {
+            folder_of(path)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, report: &Report) -> Result<(), Error> {
+        let reports = Reports::new(vec![report.clone()]);
+        if let Some(path) = &self.json {
+            reports.write(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// A selection by names, in words.
+fn words(names: &[String], all: &str) -> String {
+    if names.is_empty() { all.to_owned() } else { names.join(", ") }
 }
 
 /// Runs the command and returns its exit status.

@@ -11,12 +11,13 @@ use gdn_gpu::Executor;
 use gdn_gpu::vm::Options;
 use serde::{Deserialize, Serialize};
 
-use super::{NONCONFORMANT, PASS, Selection, executor_with, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Selection, executor_with, not_run, progress};
 use crate::cases::{self, Profile};
 use crate::error::Error;
-use crate::kill::{self, DECISIVE, Evidence, Fate, Kill};
+use crate::files::{folder_of, write_whole};
+use crate::kill::{self, DECISIVE, Evidence, Fate, Kill, Outcome};
 use crate::mutants::{Mutant, Sort};
-use crate::report::{STYLE, folder_of, write_whole};
+use crate::report::{Header, Report, STYLE};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -32,28 +33,14 @@ pub(super) struct Args {
     /// Seed of what is drawn.
     #[arg(long, default_value_t = 81)]
     seed: u64,
-    /// Write the whole matrix to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    outputs: Outputs,
     /// Write the smallest set of cases found that kills every mutant to this file.
     #[arg(long, value_name = "FILE")]
     smoke: Option<PathBuf>,
     /// Write the fates as lines of JSON, in this process: what a run on a device starts for mutants that may end it.
     #[arg(long, hide = true)]
     worker: bool,
-}
-
-/// Version of the matrix's JSON.
-const SCHEMA: u32 = 1;
-
-/// The matrix as a file.
-#[derive(Serialize)]
-struct Matrix<'a> {
-    schema: u32,
-    executor: &'a str,
-    device: &'a str,
-    seed: u64,
-    fates: &'a [Fate],
 }
 
 /// A line of a worker.
@@ -76,7 +63,8 @@ const STEPS: u64 = 1 << 18;
 /// Runs the command.
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let selected = kill::select(&args.mutant)?;
-    for path in args.json.iter().chain(&args.smoke) {
+    args.outputs.prepare()?;
+    if let Some(path) = &args.smoke {
         folder_of(path)?;
     }
     let options = Options { step_budget: STEPS, ..Options::default() };
@@ -104,13 +92,13 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     say!("{}", table(&selected, &fates));
     let (mut killed, mut equivalent, mut let_through, mut wrong) = (0, 0, 0, 0);
     for (mutant, fate) in selected.iter().zip(&fates) {
-        match (fate.holds(mutant), mutant.equivalent) {
-            (true, None) => killed += 1,
-            (true, Some(proof)) => {
+        match fate.outcome(description.executor == "cuda") {
+            Outcome::Killed => killed += 1,
+            Outcome::Equivalent => {
                 equivalent += 1;
-                say!("equivalent: {}: {proof}", mutant.name);
+                say!("equivalent: {}: {}", mutant.name, mutant.equivalent.unwrap_or_default());
             }
-            (false, None) if description.executor == "cuda" && mutant.sort != Sort::Numerical && fate.cases > 0 => {
+            Outcome::LetThrough => {
                 let_through += 1;
                 say!(
                     "LET THROUGH by the device: {}; the virtual machine: {}",
@@ -118,7 +106,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
                     on_the_machine(mutant, args)?
                 );
             }
-            (false, None) => {
+            Outcome::Survives => {
                 wrong += 1;
                 say!(
                     "SURVIVES: {} ({}, {}): no case of {} shows {DECISIVE} bounds; the nearest is {:.3}",
@@ -129,7 +117,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
                     fate.nearest_miss
                 );
             }
-            (false, Some(_)) => {
+            Outcome::KilledThoughEquivalent => {
                 wrong += 1;
                 say!("KILLED though equivalent: {}", mutant.name);
             }
@@ -144,19 +132,12 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         selected.len(),
         elapsed.as_secs_f64()
     );
-    if let Some(path) = &args.json {
-        let matrix = Matrix {
-            schema: SCHEMA,
-            executor: description.executor,
-            device: &description.device,
-            seed: args.seed,
-            fates: &fates,
-        };
-        let text = serde_json::to_string_pretty(&matrix).map_err(|error| Error::file(path, error.to_string()))?;
-        write_whole(path, &text)?;
-    }
+    let selection = super::words(&args.mutant, &format!("{} profile", args.profile.name()));
+    let header = Header::new("mutants", selection, &description, args.seed, not_run(absent.as_deref()));
+    let report = Report { mutants: fates, ..Report::empty(header) };
+    args.outputs.write(&report)?;
     if let Some(path) = &args.smoke {
-        let set = kill::killing_set(&fates);
+        let set = kill::killing_set(&report.mutants);
         say!("{} cases kill what any kills", set.len());
         let mut lines: Vec<String> = set.iter().map(ToString::to_string).collect();
         lines.push(String::new());
@@ -307,7 +288,7 @@ fn in_a_process(mutant: &Mutant, args: &Args) -> Result<Fate, Error> {
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 let found = format!("the launch did not end within {} s", SILENCE.as_secs());
                 let kill = Kill { case: case.clone(), output: "launch".into(), evidence: Evidence::Fault(found) };
-                break Some(Fate { mutant: mutant.name.into(), cases, kills: vec![kill], nearest_miss: 0.0 });
+                break Some(Fate { cases, kills: vec![kill], ..Fate::of(mutant) });
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => break None,
         }

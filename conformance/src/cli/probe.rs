@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use gdn_gpu::probe::{self, PROBES, Probe, Sweep};
 
-use super::{NONCONFORMANT, PASS, Selection, executor, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Selection, executor, not_run, progress};
 use crate::error::Error;
-use crate::probe::Report;
-use crate::report::{Header, folder_of, write_whole};
+use crate::files::{folder_of, write_whole};
+use crate::probe::{Function, table};
+use crate::report::{Header, Report};
 
 /// Arguments of a function on the virtual machine, where nobody says how many.
 const SAMPLE: u64 = 4096;
@@ -26,9 +27,8 @@ pub(super) struct Args {
     /// neighbourhoods of edges (the virtual machine's default is 4096).
     #[arg(long, value_name = "all|N")]
     arguments: Option<Count>,
-    /// Write every measurement to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    outputs: Outputs,
     /// Write the table, without times, to this file; for all arguments only.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -62,7 +62,8 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         };
         args.function.iter().map(find).collect::<Result<_, _>>()?
     };
-    for path in args.json.iter().chain(&args.out) {
+    args.outputs.prepare()?;
+    if let Some(path) = &args.out {
         folder_of(path)?;
     }
     let (mut executor, absent) = executor(args.executor)?;
@@ -96,8 +97,10 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         left_out
             .push("every argument: this is a sample, and a larger error may lie between; add --arguments all".into());
     }
-    let report = Report::new(Header::new(&description, 0, left_out.clone()), &found);
-    say!("{}", report.table(true).trim_end());
+    let selection = super::words(&args.function, "every function");
+    let header = Header::new("probe", selection, &description, 0, left_out.clone());
+    let report = Report { functions: found.iter().map(Function::new).collect(), ..Report::empty(header) };
+    say!("{}", table(&report.functions, true).trim_end());
     let compared: u64 = found.iter().map(|measured| measured.agreement.compared).sum();
     let apart = |of: fn(&probe::Agreement) -> f64| found.iter().map(|m| of(&m.agreement)).fold(0.0, f64::max);
     say!(
@@ -108,19 +111,17 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     for line in &left_out {
         say!("not run: {line}");
     }
-    let failed = report.records.iter().filter(|record| !record.passed).count();
-    let arguments: u64 = report.records.iter().map(|record| record.arguments).sum();
-    let seconds: f64 = report.records.iter().map(|record| record.seconds).sum();
+    let failed = report.functions.iter().filter(|record| !record.passed).count();
+    let arguments: u64 = report.functions.iter().map(|record| record.arguments).sum();
+    let seconds: f64 = report.functions.iter().map(|record| record.seconds).sum();
     let whole = start.elapsed().as_secs_f64();
-    let functions = report.records.len();
+    let functions = report.functions.len();
     say!(
         "{functions} functions, {arguments} arguments in {seconds:.1} s ({whole:.1} s with compilation), {failed} not as they must be"
     );
-    if let Some(path) = &args.json {
-        report.write_json(path)?;
-    }
+    args.outputs.write(&report)?;
     if let Some(path) = &args.out {
-        write_whole(path, &report.table(false))?;
+        write_whole(path, &table(&report.functions, false))?;
     }
     Ok(if report.passed() { PASS } else { NONCONFORMANT })
 }

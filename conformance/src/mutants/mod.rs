@@ -8,6 +8,7 @@ use std::fmt;
 
 use gdn_gpu::executor::{Code, Program};
 use gdn_gpu::ptx;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
@@ -51,7 +52,8 @@ pub struct Catalogue {
 }
 
 /// What sort of fault it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sort {
     /// Other numbers.
     Numerical,
