@@ -1,10 +1,10 @@
 //! What a case is run with: an executor, or, where there is none, the f32 model of a correct kernel.
 
 use gdn_gpu::contract::{Shape, Source};
-use gdn_gpu::executor::{Description, Module, Program};
+use gdn_gpu::executor::{Code, Description, Module, Program};
 use gdn_gpu::run::{self, Outcome, Tensors};
 use gdn_gpu::vm::FunctionCoverage;
-use gdn_gpu::{Executor, contracts};
+use gdn_gpu::{Executor, contracts, ptx};
 
 use crate::error::Error;
 use crate::family::Suite;
@@ -116,6 +116,23 @@ impl Runner {
             Self::Kernels { executor, programs } => Self::programs(executor.fork()?, programs.clone()),
             Self::Model => Ok(Self::Model),
         }
+    }
+
+    /// Another runner of the same kind, of its programs' PTX with an edit; a model has none, and comes back as it is.
+    ///
+    /// # Errors
+    /// Where a program does not compile, or its edited PTX does not load.
+    pub fn edited(&self, edit: impl Fn(&str) -> String) -> Result<Self, Error> {
+        let Self::Kernels { executor, programs } = self else { return Ok(Self::Model) };
+        let mut edited = Vec::new();
+        for Program { name, code } in programs {
+            let text = match code {
+                Code::Ptx(text) => edit(text),
+                Code::Cuda(source) => edit(&ptx::of(name, source)?),
+            };
+            edited.push(Program { name: name.clone(), code: Code::Ptx(text) });
+        }
+        Self::programs(executor.fork()?, edited)
     }
 
     /// Who runs the cases.

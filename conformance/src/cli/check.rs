@@ -44,7 +44,8 @@ pub(super) struct Args {
     /// `target/capsules` where there is a `target`, else `capsules`.
     #[arg(long, value_name = "FOLDER")]
     capsules: Option<PathBuf>,
-    /// Also make every launch on the virtual machine, and say how many elements of the outputs agree bit for bit.
+    /// Also make every launch on the virtual machine, and say how many elements of the outputs agree bit for bit; and the same with
+    /// exact stand-ins for the kernels' approximate instructions, which must then agree in all.
     #[arg(long)]
     compare: bool,
     #[command(flatten)]
@@ -96,6 +97,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         let machine = Subject { executor: Selection::Vm, ..args.subject.clone() };
         let (mut machine, _) = machine.runner(Options { checks: false, ..Options::default() })?;
         say!("{}", agreement::table(&agreement::compare(&mut runner, &mut machine, &cases)?));
+        say!("{}", agreement::traced(&runner, &machine, &cases)?);
     }
     for line in &not_run {
         say!("not run: {line}");

@@ -12,6 +12,8 @@ use crate::runner::Runner;
 use crate::suites;
 use crate::tokens::Tokens;
 
+pub mod stand_ins;
+
 /// How far two executors agree on one output of a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agreement {
@@ -84,6 +86,45 @@ fn apart(a: f32, b: f32) -> f64 {
         if x.is_sign_negative() { -magnitude - 1 } else { magnitude }
     };
     (place(a) - place(b)).unsigned_abs() as f64
+}
+
+/// What two executors say to the same kernels with exact stand-ins for their approximate instructions: nothing but those may make a
+/// difference.
+///
+/// # Errors
+/// What either executor ran into.
+pub fn traced(first: &Runner, second: &Runner, cases: &[Case]) -> Result<String, Error> {
+    let missing = std::cell::Cell::new(false);
+    let edit = |ptx: &str| {
+        stand_ins::replaced(ptx).unwrap_or_else(|| {
+            missing.set(true);
+            ptx.to_owned()
+        })
+    };
+    let (mut first, mut second) = (first.edited(edit)?, second.edited(edit)?);
+    if missing.get() {
+        return Ok(
+            "differences are not traced: the kernels have approximate instructions without an exact stand-in".into()
+        );
+    }
+    let agreements = compare(&mut first, &mut second, cases)?;
+    let elements: u64 = agreements.values().map(|agreement| agreement.elements).sum();
+    let others: Vec<String> = agreements
+        .iter()
+        .filter(|(_, agreement)| agreement.same < agreement.elements)
+        .map(|((kernel, output), agreement)| {
+            let count = agreement.elements - agreement.same;
+            format!("{kernel} {output}: {count} differ by up to {} ulp, at {}", agreement.apart, agreement.at)
+        })
+        .collect();
+    Ok(if others.is_empty() {
+        format!(
+            "with exact stand-ins for the approximate instructions all {elements} elements agree bit for bit: \
+             no other instruction makes a difference"
+        )
+    } else {
+        format!("with exact stand-ins for the approximate instructions still differ:\n  {}", others.join("\n  "))
+    })
 }
 
 /// The table of kernels and outputs.
