@@ -19,6 +19,7 @@ pub mod draw;
 pub mod error;
 pub mod family;
 pub mod files;
+pub mod gate;
 pub mod kill;
 pub mod localize;
 pub mod mutants;

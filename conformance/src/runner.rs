@@ -1,7 +1,7 @@
 //! What a case is run with: an executor, or, where there is none, the f32 model of a correct kernel.
 
 use gdn_gpu::contract::{Shape, Source};
-use gdn_gpu::executor::{Code, Description, Module, Program};
+use gdn_gpu::executor::{Code, Description, Module, Program, Resources};
 use gdn_gpu::run::{self, Outcome, Tensors};
 use gdn_gpu::vm::FunctionCoverage;
 use gdn_gpu::{Executor, contracts, ptx};
@@ -115,6 +115,45 @@ impl Runner {
         match self {
             Self::Kernels { executor, programs } => Self::programs(executor.fork()?, programs.clone()),
             Self::Model => Ok(Self::Model),
+        }
+    }
+
+    /// The program that holds a kernel, its PTX, and what the kernel takes; nothing where no program does.
+    ///
+    /// # Errors
+    /// When the device no longer answers, or does not say.
+    pub fn program_of(&mut self, kernel: &str) -> Result<Option<(String, String, Resources)>, Error> {
+        let Some(module) = self.module(kernel)? else { return Ok(None) };
+        let name = self.program(kernel)?.map(|program| program.name).unwrap_or_default();
+        let Self::Kernels { executor, .. } = self else { return Ok(None) };
+        let resources = executor.resources(module, kernel)?;
+        Ok(executor.ptx(module).map(|text| (name, text, resources)))
+    }
+
+    /// A runner of other programs on the same executor; a model has none.
+    ///
+    /// # Errors
+    /// Where they do not compile or load.
+    pub fn beside(&self, programs: Vec<Program>) -> Result<Option<Self>, Error> {
+        match self {
+            Self::Kernels { executor, .. } => Ok(Some(Self::programs(executor.fork()?, programs)?)),
+            Self::Model => Ok(None),
+        }
+    }
+
+    /// Warp instructions run so far, where the executor counts them.
+    pub fn instructions(&self) -> Option<u64> {
+        match self {
+            Self::Kernels { executor, .. } => executor.instructions(),
+            Self::Model => None,
+        }
+    }
+
+    /// The executor, to time on.
+    pub fn executor(&mut self) -> Option<&mut dyn Executor> {
+        match self {
+            Self::Kernels { executor, .. } => Some(executor.as_mut()),
+            Self::Model => None,
         }
     }
 

@@ -80,6 +80,35 @@ pub struct Launch {
     pub arguments: Vec<Argument>,
 }
 
+/// What an entry point takes of whoever runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// Who says so: `driver`, or `ptx`, whose registers are virtual ones and no count of a device's.
+    pub source: &'static str,
+    /// Registers of a thread, of 32 bits.
+    pub registers: u32,
+    /// Bytes of local memory of a thread: spills, and arrays indexed at run time.
+    pub local: u32,
+    /// Bytes of static shared memory of a block.
+    pub shared: u32,
+}
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Work<'a> {
+    /// A launch.
+    Launch(&'a Launch),
+    /// A copy of the first `bytes` bytes of one buffer to another.
+    Copy {
+        /// Where from.
+        from: Buffer,
+        /// Where to.
+        to: Buffer,
+        /// How many.
+        bytes: usize,
+    },
+}
+
 /// Who runs the kernels, for the line that says so and for report headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
@@ -246,4 +275,24 @@ pub trait Executor: Send {
     /// # Errors
     /// As [`Executor::launch`].
     fn time(&mut self, launch: &Launch, repeats: usize) -> Result<Vec<Duration>, Error>;
+
+    /// Times `count` repeats of some work as a whole, one after the other without a pause, measured by the device where it can.
+    ///
+    /// # Errors
+    /// As [`Executor::launch`]; [`Error::Memory`] where buffers do not hold as many bytes.
+    fn time_batch(&mut self, work: Work<'_>, count: usize) -> Result<Duration, Error>;
+
+    /// The PTX that a loaded program runs.
+    fn ptx(&self, module: Module) -> Option<String>;
+
+    /// What an entry point of a loaded program takes.
+    ///
+    /// # Errors
+    /// [`Error::NoEntry`], or [`Error::Memory`] where the device does not say.
+    fn resources(&mut self, module: Module, entry: &str) -> Result<Resources, Error>;
+
+    /// Warp instructions run so far, from an executor that counts them. They are the same on every run of the same launches.
+    fn instructions(&self) -> Option<u64> {
+        None
+    }
 }

@@ -3,6 +3,7 @@
 //! A machine with neither GPU nor toolkit runs the shipped kernels from the accepted texts. Each carries the hash of its source,
 //! so that a text is used only for the source that it was made of.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
@@ -82,4 +83,32 @@ pub fn compile(program: &str, source: &str) -> Result<String, Error> {
 pub fn of(program: &str, source: &str) -> Result<String, Error> {
     let shipped = Accepted::ALL.into_iter().find(|shipped| shipped.source == source && shipped.is_current());
     shipped.map_or_else(|| compile(program, source), |shipped| Ok(shipped.ptx.to_owned()))
+}
+
+/// PTX with its registers numbered as they come, to be compared: NVRTC numbers those of constants otherwise from run to run. It is no
+/// PTX any more, because their declarations are left as they were.
+pub fn renumbered(ptx: &str) -> String {
+    let mut text = String::new();
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    for line in ptx.lines() {
+        if line.contains(".entry ") || line.contains(".func ") {
+            numbers.clear();
+        }
+        for (i, part) in line.split('%').enumerate() {
+            let end = part.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(part.len());
+            let (name, rest) = part.split_at(if i == 0 { 0 } else { end });
+            text.push_str(if i == 0 { "" } else { "%" });
+            if name.ends_with(|c: char| c.is_ascii_digit()) {
+                let next = numbers.len();
+                let number = numbers.entry(name).or_insert(next);
+                text.push_str(name.trim_end_matches(|c: char| c.is_ascii_digit()));
+                text.push_str(&number.to_string());
+            } else {
+                text.push_str(name);
+            }
+            text.push_str(rest);
+        }
+        text.push('\n');
+    }
+    text
 }

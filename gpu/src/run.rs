@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::contract::{BufferSpec, Contract, DomainError, Dtype, Kind, Role, Shape};
+use crate::contract::{BufferSpec, Contract, Dim, DomainError, Dtype, Extent, Kind, Role, Shape};
 use crate::executor::{Argument, Buffer, Error, Executor, Launch, Module};
 
 /// Bytes of guard words on either side of a buffer; a multiple of the alignment that [`Executor::alloc`] promises.
@@ -253,14 +253,62 @@ impl Guarded {
     }
 }
 
-fn launch_twice(
+/// A launch with its buffers, for whoever times it.
+pub struct Prepared {
+    /// The launch.
+    pub launch: Launch,
+    /// Bytes that it reads and writes by its contract: elements that it replaces count twice, and of a window one row.
+    pub bytes: usize,
+    guarded: Vec<Guarded>,
+}
+
+impl Prepared {
+    /// Gives the buffers back.
+    pub fn free(self, executor: &mut dyn Executor) {
+        for buffer in self.guarded {
+            executor.free(buffer.handle);
+        }
+    }
+}
+
+/// Checks shape and inputs against the contract and uploads them; the launch can then be made any number of times.
+///
+/// # Errors
+/// As [`run`].
+pub fn prepare(
     executor: &mut dyn Executor,
     module: Module,
     contract: &'static Contract,
     shape: &Shape,
     inputs: &Tensors,
+) -> Result<Prepared, RunError> {
+    contract.check(shape)?;
+    check_inputs(contract, shape, inputs)?;
+    let mut guarded = Vec::new();
+    let launch = launch_of(executor, module, contract, shape, &mut guarded)?;
+    for buffer in &guarded {
+        upload(executor, buffer, inputs, POISON[0])?;
+    }
+    let touched = |spec: &BufferSpec| {
+        let elements = match spec.extent {
+            Extent::Window => shape.get(Dim::Stride),
+            extent => extent.elements(shape),
+        };
+        let times = if matches!(spec.role, Role::Carried | Role::InPlace) { 2 } else { 1 };
+        times * elements * spec.dtype.bytes()
+    };
+    let bytes = guarded.iter().map(|buffer| touched(&buffer.spec)).sum();
+    Ok(Prepared { launch, bytes, guarded })
+}
+
+/// Allocates the buffers of a launch and says what it passes.
+fn launch_of(
+    executor: &mut dyn Executor,
+    module: Module,
+    contract: &'static Contract,
+    shape: &Shape,
     guarded: &mut Vec<Guarded>,
-) -> Result<Outcome, RunError> {
+) -> Result<Launch, Error> {
     let mut arguments = Vec::new();
     for arg in contract.args {
         arguments.push(match arg.kind {
@@ -275,18 +323,32 @@ fn launch_twice(
             Kind::Scalar(param) => Argument::F32(shape.param(param).unwrap_or(f32::NAN)),
         });
     }
-    let launch =
-        Launch { module, entry: contract.kernel.to_owned(), geometry: contract.grid.geometry(shape), arguments };
+    Ok(Launch { module, entry: contract.kernel.to_owned(), geometry: contract.grid.geometry(shape), arguments })
+}
 
+/// Fills a buffer: with its input, or with a pattern where it is an output.
+fn upload(executor: &mut dyn Executor, buffer: &Guarded, inputs: &Tensors, poison: [u8; 4]) -> Result<(), Error> {
+    let contents = match inputs.get(buffer.name) {
+        Some(tensor) if buffer.spec.role != Role::Output => tensor.bytes(),
+        _ => poison.iter().copied().cycle().take(buffer.bytes).collect(),
+    };
+    executor.upload(buffer.handle, 0, &buffer.image(&contents))
+}
+
+fn launch_twice(
+    executor: &mut dyn Executor,
+    module: Module,
+    contract: &'static Contract,
+    shape: &Shape,
+    inputs: &Tensors,
+    guarded: &mut Vec<Guarded>,
+) -> Result<Outcome, RunError> {
+    let launch = launch_of(executor, module, contract, shape, guarded)?;
     let mut findings = Vec::new();
     let mut images: [Vec<Vec<u8>>; 2] = [Vec::new(), Vec::new()];
-    for (poison, images) in POISON.iter().zip(&mut images) {
+    for (&poison, images) in POISON.iter().zip(&mut images) {
         for buffer in &*guarded {
-            let contents = match inputs.get(buffer.name) {
-                Some(tensor) if buffer.spec.role != Role::Output => tensor.bytes(),
-                _ => poison.iter().copied().cycle().take(buffer.bytes).collect(),
-            };
-            executor.upload(buffer.handle, 0, &buffer.image(&contents))?;
+            upload(executor, buffer, inputs, poison)?;
         }
         executor.launch(&launch)?;
         executor.synchronize()?;

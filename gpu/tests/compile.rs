@@ -1,7 +1,5 @@
 //! The published sources compile with NVRTC, alone and concatenated, and `gdn_step` keeps its row in registers.
 
-use std::collections::HashMap;
-
 use gdn_gpu::nvrtc::Nvrtc;
 use gdn_gpu::{GDN_KERNELS, QWEN38_KERNELS, contracts, ptx};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -46,33 +44,6 @@ fn no_kernel_but_the_rotation_uses_local_memory() -> Result<(), Failed> {
     Ok(())
 }
 
-/// PTX with its registers numbered as they come: NVRTC numbers those of constants otherwise from run to run.
-fn renumbered(ptx: &str) -> String {
-    let mut text = String::new();
-    let mut numbers: HashMap<&str, usize> = HashMap::new();
-    for line in ptx.lines() {
-        if line.contains(".entry ") || line.contains(".func ") {
-            numbers.clear();
-        }
-        for (i, part) in line.split('%').enumerate() {
-            let end = part.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(part.len());
-            let (name, rest) = part.split_at(if i == 0 { 0 } else { end });
-            text.push_str(if i == 0 { "" } else { "%" });
-            if name.ends_with(|c: char| c.is_ascii_digit()) {
-                let next = numbers.len();
-                let number = numbers.entry(name).or_insert(next);
-                text.push_str(name.trim_end_matches(|c: char| c.is_ascii_digit()));
-                text.push_str(&number.to_string());
-            } else {
-                text.push_str(name);
-            }
-            text.push_str(rest);
-        }
-        text.push('\n');
-    }
-    text
-}
-
 fn accepted_ptx_is_what_nvrtc_makes_of_the_sources() -> Result<(), Failed> {
     for accepted in ptx::Accepted::ALL {
         let name = accepted.name;
@@ -81,7 +52,7 @@ fn accepted_ptx_is_what_nvrtc_makes_of_the_sources() -> Result<(), Failed> {
         }
         // Another NVRTC makes other PTX of the same source, which is no fault of the accepted one.
         if Nvrtc::find()?.version() == (13, 0)
-            && renumbered(&ptx::compile(name, accepted.source)?) != renumbered(accepted.ptx)
+            && ptx::renumbered(&ptx::compile(name, accepted.source)?) != ptx::renumbered(accepted.ptx)
         {
             return Err(format!("golden/ptx/{name}.ptx is not what NVRTC 13.0 makes of its source").into());
         }

@@ -28,6 +28,7 @@ mod check;
 mod compile;
 mod detect;
 mod failures;
+mod gate;
 mod list;
 mod mutants;
 mod probe;
@@ -67,6 +68,8 @@ Exit status: 0 pass, 1 nonconformant, 2 could not run.";
 enum Command {
     /// Run cases and judge every output against the oracle's bounds.
     Check(check::Args),
+    /// Compare the kernels with the accepted baseline in golden/baseline/: what changed, and did anything regress?
+    Gate(gate::Args),
     /// Run a failure's capsule again; or drive the kernels through recorded tokens and compare with the oracle, and the oracle
     /// with the file's answers.
     Replay(replay::Args),
@@ -155,6 +158,7 @@ fn words(names: &[String], all: &str) -> String {
 pub fn run(cli: Cli) -> u8 {
     let result = match cli.command {
         Command::Check(args) => check::run(&args),
+        Command::Gate(args) => gate::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Mutants(args) => mutants::run(&args),
         Command::Detect(args) => detect::run(&args),

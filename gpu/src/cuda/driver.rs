@@ -89,6 +89,7 @@ impl Function {
 /// A module in the primary context, loaded for the life of the process.
 pub(super) struct LoadedModule {
     handle: sys::CUmodule,
+    pub(super) ptx: String,
     pub(super) entries: Vec<Signature>,
 }
 
@@ -102,7 +103,7 @@ const LOG: usize = 16 << 10;
 
 impl LoadedModule {
     /// Loads PTX into the current context; on failure, with the driver's log.
-    pub(super) fn load(ptx: &CStr, entries: Vec<Signature>) -> Result<Self, (DriverError, String)> {
+    pub(super) fn load(image: &CStr, ptx: String, entries: Vec<Signature>) -> Result<Self, (DriverError, String)> {
         use sys::CUjit_option::{CU_JIT_ERROR_LOG_BUFFER as BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as SIZE};
         let mut log = vec![0u8; LOG];
         let mut handle = std::ptr::null_mut();
@@ -111,10 +112,16 @@ impl LoadedModule {
         // SAFETY: the PTX ends in a NUL; the two options are followed by two values of the documented types (a buffer, and
         // its size in the pointer itself), and the buffer outlives the call.
         let status = unsafe {
-            sys::cuModuleLoadDataEx(&raw mut handle, ptx.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+            sys::cuModuleLoadDataEx(
+                &raw mut handle,
+                image.as_ptr().cast(),
+                2,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
         };
         match status.result() {
-            Ok(()) => Ok(Self { handle, entries }),
+            Ok(()) => Ok(Self { handle, ptx, entries }),
             Err(error) => {
                 let text = CStr::from_bytes_until_nul(&log).unwrap_or_default();
                 Err((error, text.to_string_lossy().into_owned()))
@@ -156,6 +163,12 @@ impl Stream {
         // SAFETY: as for `upload`.
         unsafe { result::memcpy_dtoh_async(bytes, address, self.0) }?;
         self.synchronize()
+    }
+
+    /// Enqueues a copy within the device.
+    pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DriverError> {
+        // SAFETY: the executor checked both ranges against their buffers.
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.0) }
     }
 
     /// Enqueues a launch; each word holds one parameter in its low bytes.

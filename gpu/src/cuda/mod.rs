@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use cudarc::driver::result::{self, DriverError};
 
-use crate::executor::{Argument, Buffer, Code, Description, Error, Executor, Geometry, Launch, Module, Program};
+use crate::executor::{
+    Argument, Buffer, Code, Description, Error, Executor, Geometry, Launch, Module, Program, Resources, Work,
+};
 use crate::nvrtc::Nvrtc;
 
 mod driver;
@@ -37,17 +39,6 @@ pub struct CudaExecutor {
     functions: HashMap<(Module, String), (Function, Arc<LoadedModule>, usize)>,
     /// What was launched last: an asynchronous error is reported with it.
     last: Option<(String, Geometry)>,
-}
-
-/// What an entry point takes of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resources {
-    /// Registers of a thread.
-    pub registers: usize,
-    /// Bytes of local memory of a thread: spills, and arrays indexed at run time.
-    pub local: usize,
-    /// Bytes of static shared memory of a block.
-    pub shared: usize,
 }
 
 /// Opens the first CUDA device.
@@ -156,18 +147,6 @@ impl CudaExecutor {
         Ok((function, refusal))
     }
 
-    /// What an entry point of a loaded program takes of the device, as the driver compiled it.
-    ///
-    /// # Errors
-    /// [`Error::NoEntry`], or [`Error::Memory`] if the driver does not say.
-    pub fn resources(&mut self, module: Module, entry: &str) -> Result<Resources, Error> {
-        self.enter()?;
-        let (function, _) = self.function(module, entry, &[])?;
-        let counts = function.resources().map_err(memory(format!("asking what `{entry}` takes")))?;
-        let [registers, local, shared] = counts.map(|count| usize::try_from(count).unwrap_or(0));
-        Ok(Resources { registers, local, shared })
-    }
-
     fn enqueue(&mut self, launch: &Launch) -> Result<(), Error> {
         let refused = |detail: String| Error::Launch { entry: launch.entry.clone(), geometry: launch.geometry, detail };
         let sizes: Vec<usize> = launch.arguments.iter().map(size).collect();
@@ -221,7 +200,7 @@ impl Executor for CudaExecutor {
         };
         let failed = |log: String| Error::Compile { program: program.name.clone(), log };
         let image = CString::new(ptx.as_str()).map_err(|_| failed("the PTX has a NUL byte in it".into()))?;
-        let loaded = LoadedModule::load(&image, signatures(&ptx)).map_err(|(error, log)| {
+        let loaded = LoadedModule::load(&image, ptx.clone(), signatures(&ptx)).map_err(|(error, log)| {
             failed(if log.is_empty() { describe(error) } else { format!("{}\n{log}", describe(error)) })
         })?;
         modules.push((program.clone(), Arc::new(loaded)));
@@ -289,6 +268,35 @@ impl Executor for CudaExecutor {
             durations.push(timer.elapsed(&self.stream).map_err(|error| self.asynchronous(error))?);
         }
         Ok(durations)
+    }
+
+    fn time_batch(&mut self, work: Work<'_>, count: usize) -> Result<Duration, Error> {
+        self.enter()?;
+        let timer = self.stream.timer().map_err(memory("creating an event"))?;
+        for _ in 0..count {
+            match work {
+                Work::Launch(launch) => self.enqueue(launch)?,
+                Work::Copy { from, to, bytes } => {
+                    let operation = format!("copying {bytes} bytes");
+                    let (from, to) = (self.range(from, 0, bytes, &operation)?, self.range(to, 0, bytes, &operation)?);
+                    self.stream.copy(from, to, bytes).map_err(memory(operation))?;
+                }
+            }
+        }
+        timer.elapsed(&self.stream).map_err(|error| self.asynchronous(error))
+    }
+
+    fn ptx(&self, module: Module) -> Option<String> {
+        let modules = self.device.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        modules.get(module.0).map(|(_, loaded)| loaded.ptx.clone())
+    }
+
+    fn resources(&mut self, module: Module, entry: &str) -> Result<Resources, Error> {
+        self.enter()?;
+        let (function, _) = self.function(module, entry, &[])?;
+        let counts = function.resources().map_err(memory(format!("asking what `{entry}` takes")))?;
+        let [registers, local, shared] = counts.map(|count| u32::try_from(count).unwrap_or(0));
+        Ok(Resources { source: "driver", registers, local, shared })
     }
 }
 

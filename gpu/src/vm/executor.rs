@@ -1,7 +1,7 @@
 //! The machine behind the [`Executor`] trait.
 
 use super::{FunctionCoverage, LaunchError, LoadedModule, Machine, MachineBuffer, Options};
-use crate::executor::{Argument, Buffer, Code, Description, Error, Executor, Launch, Module, Program};
+use crate::executor::{Argument, Buffer, Code, Description, Error, Executor, Launch, Module, Program, Resources, Work};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ pub struct VmExecutor {
     loaded: HashMap<Program, Module>,
     modules: Vec<LoadedModule>,
     buffers: Vec<Option<Guarded>>,
+    /// Warp instructions of all launches so far.
+    instructions: u64,
 }
 
 /// A buffer whose exposed bytes are the machine's. What lies around them is kept here: to the kernel it does not exist, so that
@@ -37,6 +39,7 @@ impl VmExecutor {
             loaded: HashMap::new(),
             modules: Vec::new(),
             buffers: Vec::new(),
+            instructions: 0,
         }
     }
 
@@ -208,6 +211,9 @@ impl Executor for VmExecutor {
             });
         }
         let result = self.machine.launch(module, &launch.entry, launch.geometry, 0, &parameters);
+        if let Ok(report) = &result {
+            self.instructions += report.instructions;
+        }
         result.map(|_| ()).map_err(|error| match error {
             LaunchError::NoEntry(entry) => {
                 let program = self
@@ -237,5 +243,34 @@ impl Executor for VmExecutor {
             times.push(start.elapsed());
         }
         Ok(times)
+    }
+
+    fn time_batch(&mut self, work: Work<'_>, count: usize) -> Result<Duration, Error> {
+        let start = Instant::now();
+        for _ in 0..count {
+            match work {
+                Work::Launch(launch) => self.launch(launch)?,
+                Work::Copy { from, to, bytes } => {
+                    let mut held = vec![0; bytes];
+                    self.download(from, 0, &mut held)?;
+                    self.upload(to, 0, &held)?;
+                }
+            }
+        }
+        Ok(start.elapsed())
+    }
+
+    fn ptx(&self, module: Module) -> Option<String> {
+        self.machine.text(self.module(module)?).map(ToOwned::to_owned)
+    }
+
+    fn resources(&mut self, module: Module, entry: &str) -> Result<Resources, Error> {
+        let no_entry = || Error::NoEntry { program: "this machine".to_owned(), entry: entry.to_owned() };
+        let module = self.module(module).ok_or_else(no_entry)?;
+        self.machine.resources(module, entry).ok_or_else(no_entry)
+    }
+
+    fn instructions(&self) -> Option<u64> {
+        Some(self.instructions)
     }
 }

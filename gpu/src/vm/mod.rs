@@ -38,7 +38,7 @@ pub use executor::{Compile, VmExecutor};
 pub use options::Options;
 pub use ptx::TextError;
 
-use crate::executor::Geometry;
+use crate::executor::{Geometry, Resources};
 use coverage::Counters;
 use decode::code::Program;
 use machine::grid::Run;
@@ -178,6 +178,29 @@ impl Machine {
     pub fn local_bytes(&self, module: LoadedModule, function: &str) -> Option<u32> {
         let functions = &self.modules.get(module.0)?.program.functions;
         functions.iter().find(|f| f.name == function).map(|f| f.local_bytes)
+    }
+
+    /// The text of a module.
+    pub fn text(&self, module: LoadedModule) -> Option<&str> {
+        self.modules.get(module.0).map(|m| m.text.as_str())
+    }
+
+    /// What the text says that an entry point takes, without the functions that it calls: virtual registers in words of 32 bits,
+    /// and the variables that it declares or names.
+    pub fn resources(&self, module: LoadedModule, entry: &str) -> Option<Resources> {
+        let loaded = self.modules.get(module.0)?;
+        let code = loaded.program.functions.iter().find(|f| f.entry && f.name == entry)?;
+        let coverage = loaded.counters.report(&loaded.program, &loaded.text);
+        let blocks = &coverage.iter().find(|function| function.name == entry)?.blocks;
+        let word = |c: char| !(c.is_ascii_alphanumeric() || "_$".contains(c));
+        let names = |name: &str| blocks.iter().any(|block| block.text.split(word).any(|part| part == name));
+        let shared = loaded.program.shared.iter().filter(|variable| !variable.dynamic && names(&variable.name));
+        Some(Resources {
+            source: "ptx",
+            registers: (code.word_names.len() + 2 * code.long_names.len()) as u32,
+            local: code.local_bytes,
+            shared: shared.map(|variable| variable.bytes).sum(),
+        })
     }
 
     /// Allocates bytes that hold nothing yet; `None` when memory runs out.
