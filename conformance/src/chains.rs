@@ -17,6 +17,7 @@ use ndarray::{Array2, Array3, ArrayView2, ArrayView3};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -29,7 +30,7 @@ use crate::verdict::{Disposition, Verdict, Want};
 const KERNEL: &str = "gdn_step";
 
 /// How a chain draws its gates and keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChainRegime {
     /// Decay exactly 1, β near 1, one key for all tokens.
@@ -123,7 +124,7 @@ impl FromStr for ChainRegime {
 }
 
 /// A chain to run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainPlan {
     /// How gates and keys are drawn.
     pub regime: ChainRegime,
@@ -153,7 +154,7 @@ impl ChainPlan {
 }
 
 /// An error and what it may be. JSON has no infinity: a number beyond all bounds is `null`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
     /// The token that it was read at, from 1.
     pub token: u32,
@@ -190,7 +191,7 @@ impl Reading {
 }
 
 /// A stretch of a chain up to a token: each view's worst reading since the point before it, so that no worst is lost between points.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainPoint {
     /// The last token of the stretch, from 1.
     pub token: u32,
@@ -221,7 +222,7 @@ impl ChainPoint {
 }
 
 /// What a chain came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainCurve {
     /// The chain.
     pub plan: ChainPlan,

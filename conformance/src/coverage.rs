@@ -2,13 +2,14 @@
 
 use comfy_table::{CellAlignment, Table};
 use gdn_gpu::vm::{BlockCoverage, FunctionCoverage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::report::STYLE;
 use crate::suites;
 
 /// Coverage of one kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// The kernel.
     pub kernel: String,
@@ -17,7 +18,7 @@ pub struct Coverage {
 }
 
 /// A basic block and what a run did with it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// Line of the PTX that it begins at.
     pub line: u32,
@@ -35,7 +36,7 @@ pub struct Block {
 }
 
 /// Which ways a conditional branch went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcomes {
     /// Whether some lane took it.
     pub taken: bool,
@@ -46,11 +47,23 @@ pub struct Outcomes {
 impl Coverage {
     /// The coverage of the kernels that a run met: those of which some block ran.
     pub fn of(functions: &[FunctionCoverage]) -> Vec<Self> {
-        functions
-            .iter()
-            .filter(|function| function.entry && function.blocks.iter().any(|b| b.ran))
-            .map(Self::one)
-            .collect()
+        let ran = functions.iter().filter(|function| function.entry && function.blocks.iter().any(|b| b.ran));
+        let mut coverage: Vec<Self> = ran.map(Self::one).collect();
+        let order: Vec<&str> = suites::all().map(|suite| suite.contract().kernel).collect();
+        coverage.sort_by_key(|kernel| order.iter().position(|known| *known == kernel.kernel));
+        coverage
+    }
+
+    /// Adds what another part of the same run executed.
+    pub fn add(&mut self, other: &Self) {
+        for (block, other) in self.blocks.iter_mut().zip(&other.blocks) {
+            block.ran |= other.ran;
+            block.reason = block.reason.take().filter(|_| !block.ran);
+            if let (Some(branch), Some(other)) = (&mut block.branch, other.branch) {
+                branch.taken |= other.taken;
+                branch.passed |= other.passed;
+            }
+        }
     }
 
     fn one(function: &FunctionCoverage) -> Self {

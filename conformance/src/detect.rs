@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use gdn_gpu::Executor;
 use gdn_gpu::executor::{Code, Program};
 use gdn_gpu::run::Tensors;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
@@ -88,7 +89,7 @@ pub const RULES: [(&str, Rule); 8] = [
 ];
 
 /// A fault's row of the table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The kernel.
     pub kernel: String,

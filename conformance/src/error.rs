@@ -73,6 +73,22 @@ pub enum Error {
         /// The case.
         case: String,
     },
+    /// Parts of a run that are not the whole of it.
+    #[error("the parts of {run} make no whole: {problem}")]
+    Parts {
+        /// The run: its command and what was selected.
+        run: String,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
+    /// A process that was started for a part of a run and gave no report.
+    #[error("the process of part {part} gave no report: {problem}")]
+    Process {
+        /// The part.
+        part: String,
+        /// What went wrong.
+        problem: String,
+    },
     /// Nothing was left to run.
     #[error("no case matches {filter}; `gdn-conformance list` shows kernels and regimes")]
     NoCases {

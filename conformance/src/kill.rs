@@ -7,6 +7,7 @@ use std::fmt;
 
 use gdn_gpu::Executor;
 use gdn_gpu::vm::FindingKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
@@ -23,7 +24,7 @@ use crate::workers;
 pub const DECISIVE: f64 = 10.0;
 
 /// What showed that a mutant is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// An error of so many bounds.
@@ -35,7 +36,7 @@ pub enum Evidence {
 }
 
 /// One case that kills a mutant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kill {
     /// The case line.
     pub case: String,
@@ -46,7 +47,7 @@ pub struct Kill {
 }
 
 /// A mutant and what kills it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fate {
     /// The mutant's name.
     pub mutant: String,

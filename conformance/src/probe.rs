@@ -2,12 +2,13 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use gdn_gpu::probe::{Limit, Measured, Worst};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::report::STYLE;
 
 /// The worst result by one measure. JSON has no infinity and no NaN: those are `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Extreme {
     /// How far it is off.
     pub error: Option<f64>,
@@ -22,7 +23,7 @@ pub struct Extreme {
 }
 
 /// One function.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Function {
     /// Its name.
     pub function: String,

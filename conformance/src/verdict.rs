@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use gdn_gpu::run::{Finding, Tensor};
 use gdn_reference::scalar::Bounded;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::localize::Explanation;
@@ -32,7 +33,7 @@ pub struct Check {
 }
 
 /// What became of a case's output. Only *passed* is a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Disposition {
     /// Every element within its bound.

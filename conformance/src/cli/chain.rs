@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table};
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, Outputs, PASS, Subject, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Parts, Subject, not_run, progress};
 use crate::chains::{self, ChainCurve, ChainPlan, ChainRegime};
 use crate::error::Error;
 use crate::report::{Header, Report, STYLE};
@@ -24,6 +24,8 @@ pub(super) struct Args {
     #[arg(long, default_value_t = 81)]
     seed: u64,
     #[command(flatten)]
+    parts: Parts,
+    #[command(flatten)]
     outputs: Outputs,
 }
 
@@ -33,8 +35,9 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     // A chain repeats one launch, which `check` looks at.
     let (runner, absent) = args.subject.runner(Options { checks: false, ..Options::default() })?;
     let description = runner.describe();
-    say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
-    let regimes = if args.regime.is_empty() { ChainRegime::ALL.to_vec() } else { args.regime.clone() };
+    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    let mut regimes = if args.regime.is_empty() { ChainRegime::ALL.to_vec() } else { args.regime.clone() };
+    regimes.retain(|regime| args.parts.has(&regime.to_string()));
     let bar = progress(regimes.len(), "chains");
     let forks = (0..workers::threads(regimes.len())).map(|_| runner.fork()).collect::<Result<Vec<_>, _>>()?;
     let (curves, _) = workers::share(&regimes, forks, |own, _, &regime| {
@@ -44,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         Ok((regime, curve))
     })?;
     bar.finish_and_clear();
-    say!("{}", table(&curves));
+    detail!("{}", table(&curves));
     let mut passed = true;
     for (_, curve) in &curves {
         let verdict = curve.verdict();
@@ -54,13 +57,13 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         }
     }
     for line in not_run(absent.as_deref()) {
-        say!("not run: {line}");
+        detail!("not run: {line}");
     }
     let names: Vec<String> = args.regime.iter().map(ToString::to_string).collect();
     let selection = format!("{}, {} tokens", super::words(&names, "every regime"), args.tokens);
     let header = Header::new("chain", selection, &description, args.seed, not_run(absent.as_deref()));
     let chains = curves.into_iter().map(|(_, curve)| curve).collect();
-    args.outputs.write(&Report { chains, ..Report::empty(header) })?;
+    args.outputs.write(&Report { chains, ..Report::empty(args.parts.of(header)) }, args.subject.kernels.as_deref())?;
     Ok(if passed { PASS } else { NONCONFORMANT })
 }
 

@@ -1,10 +1,11 @@
 //! `check`: runs cases and judges every output.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, Outputs, PASS, Selection, Subject, failures, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Parts, Selection, Subject, failures, not_run, parts, progress};
 use crate::agreement;
 use crate::case::Case;
 use crate::cases::Profile;
@@ -50,6 +51,11 @@ pub(super) struct Args {
     compare: bool,
     #[command(flatten)]
     outputs: Outputs,
+    #[command(flatten)]
+    parts: Parts,
+    /// Run in so many processes, whatever there is.
+    #[arg(long, hide = true, conflicts_with = "partition")]
+    processes: Option<u32>,
     /// Write the worst utilization of each kernel, output and regime to this file.
     #[arg(long, value_name = "FILE")]
     utilization: Option<PathBuf>,
@@ -57,18 +63,55 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
-    let mut cases = select(args)?;
     args.outputs.prepare()?;
     if let Some(path) = &args.utilization {
         folder_of(path)?;
     }
+    let processes = args.processes.unwrap_or_else(|| parts::processes(args.subject.executor, args.parts));
+    let alone = processes <= 1 || args.compare || !args.case.is_empty();
+    let (report, after) = if alone { here(args)? } else { (parts::run(&args.words(), processes)?, Vec::new()) };
+
+    detail!("{}", report.table());
+    for line in failures::lines(&report) {
+        say!("{line}");
+    }
+    // Single cases, few regimes and parts cannot reach every block: what they miss says nothing.
+    let whole = args.case.is_empty() && args.regime.is_empty() && args.parts.is_whole();
+    if !report.coverage.is_empty() && whole {
+        detail!("{}", coverage::table(&report.coverage));
+        for line in coverage::missed(&report.coverage).iter().filter(|_| args.profile == Profile::Full) {
+            detail!("{line}");
+        }
+    }
+    for line in &after {
+        say!("{line}");
+    }
+    for line in &report.header.not_run {
+        detail!("not run: {line}");
+    }
+    let failed = report.failures().count();
+    say!("{} cases, {} verdicts, {failed} not passed", report.cases(), report.records.len());
+    args.outputs.write(&report, args.subject.kernels.as_deref())?;
+    if let Some(path) = &args.utilization {
+        write_whole(path, &report.utilization_table())?;
+    }
+    Ok(if report.passed() { PASS } else { NONCONFORMANT })
+}
+
+/// Runs the cases in this process; the report, and what else is to be said.
+fn here(args: &Args) -> Result<(Report, Vec<String>), Error> {
+    let mut cases = select(args)?;
     let (mut runner, absent) = args.subject.runner(Options::default())?;
     let mut not_run = not_run(absent.as_deref());
     if let Some(path) = &args.subject.kernels {
         not_run.extend(keep_what_runs(&mut runner, &mut cases, path)?);
     }
+    // Each case keeps its place in the whole run, by which parts are put together.
+    let part: Vec<(usize, Case)> =
+        cases.into_iter().enumerate().filter(|(_, case)| args.parts.has(&case.to_string())).collect();
+    let (places, cases): (Vec<usize>, Vec<Case>) = part.into_iter().unzip();
     let description = runner.describe();
-    say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
 
     let bar = progress(cases.len(), "cases");
     let run = check::run_all(&runner, &cases, |result: &CaseResult| {
@@ -79,39 +122,43 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let mut run = run?;
     failures::name_nearest(&mut run.results)?;
 
-    let header = Header::new("check", selection(args), &description, args.seed, not_run.clone());
-    let mut report = Report::of_run(header, &run);
-    say!("{}", report.table());
-    let kept = failures::keep(&mut runner, &run.results, args.capsules.as_deref(), &mut report);
-    for line in failures::lines(&report) {
-        say!("{line}");
+    let header = Header::new("check", selection(args), &description, args.seed, not_run);
+    let mut report = Report::of_run(args.parts.of(header), &run);
+    for record in &mut report.records {
+        record.place = places[record.place];
     }
-    // Single cases and few regimes cannot reach every block: what they miss says nothing.
-    if !report.coverage.is_empty() && args.case.is_empty() && args.regime.is_empty() {
-        say!("{}", coverage::table(&report.coverage));
-        for line in coverage::missed(&report.coverage).iter().filter(|_| args.profile == Profile::Full) {
-            say!("{line}");
-        }
-    }
+    let mut after = Vec::new();
+    after.extend(failures::keep(&mut runner, &run.results, args.capsules.as_deref(), &mut report));
     if args.compare {
         let machine = Subject { executor: Selection::Vm, ..args.subject.clone() };
         let (mut machine, _) = machine.runner(Options { checks: false, ..Options::default() })?;
-        say!("{}", agreement::table(&agreement::compare(&mut runner, &mut machine, &cases)?));
-        say!("{}", agreement::traced(&runner, &machine, &cases)?);
+        after.push(agreement::table(&agreement::compare(&mut runner, &mut machine, &cases)?).to_string());
+        after.push(agreement::traced(&runner, &machine, &cases)?);
     }
-    for line in &not_run {
-        say!("not run: {line}");
+    Ok((report, after))
+}
+
+impl Args {
+    /// The words that select the same cases in another process.
+    fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["check".into(), "--executor".into(), self.subject.executor.name().into()];
+        let mut say = |name: &str, value: OsString| words.extend([name.into(), value]);
+        if let Some(path) = &self.subject.kernels {
+            say("--kernels", path.into());
+        }
+        self.kernel.iter().for_each(|kernel| say("--kernel", kernel.into()));
+        self.regime.iter().for_each(|regime| say("--regime", regime.into()));
+        say("--seed", self.seed.to_string().into());
+        // Random cases go beyond the full profile, and are not to be asked for together with a profile.
+        match self.cases {
+            0 => say("--profile", self.profile.name().into()),
+            cases => say("--cases", cases.to_string().into()),
+        }
+        if let Some(folder) = &self.capsules {
+            say("--capsules", folder.into());
+        }
+        words
     }
-    if let Some(line) = kept {
-        say!("{line}");
-    }
-    let failed = report.failures().count();
-    say!("{} cases, {} verdicts, {failed} not passed", report.cases(), report.records.len());
-    args.outputs.write(&report)?;
-    if let Some(path) = &args.utilization {
-        write_whole(path, &report.utilization_table())?;
-    }
-    Ok(if report.passed() { PASS } else { NONCONFORMANT })
 }
 
 /// What was selected, in words.

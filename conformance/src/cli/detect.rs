@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use comfy_table::{CellAlignment, Table};
 
-use super::{NONCONFORMANT, Outputs, PASS, Selection, executor, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Parts, Selection, executor, not_run, progress};
 use crate::detect::{self, Limit, RULES};
 use crate::error::Error;
 use crate::files::{folder_of, write_whole};
@@ -24,6 +24,8 @@ pub(super) struct Args {
     #[arg(long, default_value_t = 81)]
     seed: u64,
     #[command(flatten)]
+    parts: Parts,
+    #[command(flatten)]
     outputs: Outputs,
     /// Write the table to this file.
     #[arg(long, value_name = "FILE")]
@@ -38,7 +40,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     }
     let (executor, absent) = executor(args.executor)?;
     let description = executor.describe();
-    say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
     for kernel in &args.kernel {
         crate::suites::find(kernel)?;
     }
@@ -48,6 +50,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     if faults.is_empty() {
         return Err(Error::NoCases { filter: format!("the faults of kernels {:?}", args.kernel) });
     }
+    let faults: Vec<_> = faults.into_iter().filter(|fault| args.parts.has(&fault.name())).collect();
     let bar = progress(faults.len(), "terms");
     let forks = (0..workers::threads(faults.len())).map(|_| executor.fork()).collect::<Result<Vec<_>, _>>()?;
     let (limits, _) = workers::share(&faults, forks, |own, _, fault| {
@@ -61,13 +64,13 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let text = table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     say!("{text}");
     for line in not_run(absent.as_deref()) {
-        say!("not run: {line}");
+        detail!("not run: {line}");
     }
     let blind = limits.iter().filter(|limit| limit.limits[0].is_none()).count();
     say!("{} terms, {blind} of them not seen", limits.len());
     let selection = super::words(&args.kernel, "every term");
     let header = Header::new("detect", selection, &description, args.seed, not_run(absent.as_deref()));
-    args.outputs.write(&Report { limits, ..Report::empty(header) })?;
+    args.outputs.write(&Report { limits, ..Report::empty(args.parts.of(header)) }, None)?;
     if let Some(path) = &args.out {
         write_whole(path, &format!("{text}\n"))?;
     }

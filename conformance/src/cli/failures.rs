@@ -98,15 +98,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
                 failure.output,
                 failure.detail.replace('\n', "\n  ")
             ));
-            let explained = [
-                ("pattern", &failure.pattern),
-                ("inputs", &failure.inputs),
-                ("nearest", &failure.nearest),
-                ("capsule", &failure.capsule),
-            ];
-            for (name, text) in explained {
-                lines.extend(text.as_ref().filter(|text| !text.is_empty()).map(|text| format!("  {name}: {text}")));
-            }
+            lines.extend(failure.explanation().lines().map(|line| format!("  {line}")));
         }
         if let (Some(first), more @ 1..) = (group.first(), group.len().saturating_sub(PRINTED)) {
             let cases = if more == 1 { "case" } else { "cases" };

@@ -58,14 +58,14 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let path = baseline::path(&args.baseline, &description);
     // Asked before long work. Accepting starts a baseline where there is none; one that is there must be whole to be added to.
     let accepted = if args.accept && !path.exists() { None } else { Some(Baseline::read(&path)?) };
-    say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
     let kernels = kernels(args, &mut runner)?;
 
     let (mut report, mut measured) = measure(args, &mut runner, &description, &kernels)?;
     report.header.not_run.extend(not_run(absent.as_deref()));
     if args.accept {
         return accept(&report, &measured, accepted, &path, &description, args.seed).and_then(|status| {
-            args.outputs.write(&report)?;
+            args.outputs.write(&report, args.subject.kernels.as_deref())?;
             Ok(status)
         });
     }
@@ -76,16 +76,16 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         say!("{line}");
     }
     if !report.speed.is_empty() {
-        say!("{}", speeds(&report.speed));
+        detail!("{}", speeds(&report.speed));
     }
     if !report.changes.is_empty() {
-        say!("{}", table(&report.changes));
+        detail!("{}", table(&report.changes));
     }
     for line in &report.header.not_run {
-        say!("not run: {line}");
+        detail!("not run: {line}");
     }
     say!("{}", summary(&report.changes, kernels.len(), &path));
-    args.outputs.write(&report)?;
+    args.outputs.write(&report, args.subject.kernels.as_deref())?;
     Ok(if report.passed() { PASS } else { NONCONFORMANT })
 }
 
@@ -254,7 +254,7 @@ fn accept(
         say!("{line}");
     }
     for line in &report.header.not_run {
-        say!("not run: {line}");
+        detail!("not run: {line}");
     }
     let problems = report.problems();
     if !problems.is_empty() {

@@ -1,25 +1,32 @@
 //! The command line, a file a command.
 //!
-//! Exit status 0: everything that was asked for ran and passed. 1: something is nonconformant. 2: it could not run.
+//! Exit status 0: everything that was asked for ran and passed. 1: something is nonconformant or regressed. 2: it could not run.
 
 use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use gdn_gpu::Executor;
 use gdn_gpu::executor::{Code, Program};
 use gdn_gpu::vm::{Options, VmExecutor};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::Error;
-use crate::files::folder_of;
-use crate::report::{Report, Reports};
 use crate::runner::Runner;
 
 /// Prints a line. A reader that has closed its end of the pipe has seen enough: that is no error.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($text)*);
+        let _ = writeln!(anstream::stdout(), "{}", crate::cli::speak::painted(&format!($($text)*)));
+    }};
+}
+
+/// Prints a line that `--quiet` leaves out.
+macro_rules! detail {
+    ($($text:tt)*) => {{
+        if !crate::cli::speak::is_quiet() {
+            say!($($text)*);
+        }
     }};
 }
 
@@ -31,8 +38,12 @@ mod failures;
 mod gate;
 mod list;
 mod mutants;
+mod outputs;
+mod parts;
 mod probe;
 mod replay;
+mod report;
+mod speak;
 mod which;
 
 /// Exit status of a pass.
@@ -46,6 +57,12 @@ pub const COULD_NOT_RUN: u8 = 2;
 #[derive(Debug, Parser)]
 #[command(name = "gdn-conformance", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Cli {
+    /// When to colour what is wrong and what is right.
+    #[arg(long, value_enum, default_value = "auto", global = true, value_name = "WHEN")]
+    color: speak::Color,
+    /// Say only what is wrong, and the outcome.
+    #[arg(long, short, global = true)]
+    quiet: bool,
     /// What to do.
     #[command(subcommand)]
     command: Command,
@@ -60,9 +77,12 @@ Examples:
   gdn-conformance mutants                            does the suite notice every known fault?
   gdn-conformance probe --executor cuda --out golden/probe/sm_90.txt
   gdn-conformance replay target/capsules/gdn_step-0a1b2c3d4e.safetensors --executor none
+  gdn-conformance gate                               what changed against the accepted baseline?
+  gdn-conformance check --partition 1/2 --json 1.json  half of the cases, for one of two machines
+  gdn-conformance report 1.json 2.json --junit report.xml
   gdn-conformance list
 
-Exit status: 0 pass, 1 nonconformant, 2 could not run.";
+Exit status: 0 pass, 1 nonconformant or regressed, 2 could not run.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -83,8 +103,15 @@ enum Command {
     Probe(probe::Args),
     /// Say which conventions a kernel follows: head map, order of decay, place of eps, rotary pairing and others.
     Which(which::Args),
+    /// Put the files of several runs together: parts of one run become whole, machines lie side by side.
+    Report(report::Args),
     /// Print kernels, contracts and regimes.
     List,
+    /// Print a script that completes this command in a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
     /// Compile the kernels' sources with NVRTC into golden/ptx/, which the virtual machine runs.
     Compile(compile::Args),
 }
@@ -98,6 +125,17 @@ pub enum Selection {
     Cuda,
     /// The PTX virtual machine, with all its checks.
     Vm,
+}
+
+impl Selection {
+    /// Its name on the command line.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Cuda => "cuda",
+            Self::Vm => "vm",
+        }
+    }
 }
 
 /// Which kernels, and who runs them.
@@ -123,31 +161,8 @@ impl Subject {
     }
 }
 
-/// Where a report goes, besides the reader.
-#[derive(Clone, Debug, Default, clap::Args)]
-struct Outputs {
-    /// Write the report to this file, for machines and for `report`.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-impl Outputs {
-    /// Asks before long work whether the files can be written.
-    fn prepare(&self) -> Result<(), Error> {
-        if let Some(path) = &self.json {
-            folder_of(path)?;
-        }
-        Ok(())
-    }
-
-    fn write(&self, report: &Report) -> Result<(), Error> {
-        let reports = Reports::new(vec![report.clone()]);
-        if let Some(path) = &self.json {
-            reports.write(path)?;
-        }
-        Ok(())
-    }
-}
+use outputs::Outputs;
+use parts::Parts;
 
 /// A selection by names, in words.
 fn words(names: &[String], all: &str) -> String {
@@ -156,6 +171,8 @@ fn words(names: &[String], all: &str) -> String {
 
 /// Runs the command and returns its exit status.
 pub fn run(cli: Cli) -> u8 {
+    speak::set(cli.color, cli.quiet);
+    crate::files::finish_before_interrupts();
     let result = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Gate(args) => gate::run(&args),
@@ -166,13 +183,18 @@ pub fn run(cli: Cli) -> u8 {
         Command::Which(args) => which::run(&args),
         Command::Chain(args) => chain::run(&args),
         Command::Compile(args) => compile::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "gdn-conformance", &mut std::io::stdout());
+            Ok(PASS)
+        }
         Command::List => {
             say!("{}", list::text());
             Ok(PASS)
         }
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
+        anstream::eprintln!("{}", speak::painted(&format!("error: {error}")));
         COULD_NOT_RUN
     })
 }

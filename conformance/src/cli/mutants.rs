@@ -11,7 +11,7 @@ use gdn_gpu::Executor;
 use gdn_gpu::vm::Options;
 use serde::{Deserialize, Serialize};
 
-use super::{NONCONFORMANT, Outputs, PASS, Selection, executor_with, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Parts, Selection, executor_with, not_run, progress};
 use crate::cases::{self, Profile};
 use crate::error::Error;
 use crate::files::{folder_of, write_whole};
@@ -33,6 +33,8 @@ pub(super) struct Args {
     /// Seed of what is drawn.
     #[arg(long, default_value_t = 81)]
     seed: u64,
+    #[command(flatten)]
+    parts: Parts,
     #[command(flatten)]
     outputs: Outputs,
     /// Write the smallest set of cases found that kills every mutant to this file.
@@ -62,7 +64,8 @@ const STEPS: u64 = 1 << 18;
 
 /// Runs the command.
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
-    let selected = kill::select(&args.mutant)?;
+    let mut selected = kill::select(&args.mutant)?;
+    selected.retain(|mutant| args.parts.has(mutant.name));
     args.outputs.prepare()?;
     if let Some(path) = &args.smoke {
         folder_of(path)?;
@@ -73,7 +76,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     if args.worker {
         return worker(executor.as_ref(), &selected, args);
     }
-    say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
     let bar = progress(selected.len(), "mutants");
     let start = Instant::now();
     let done = |fate: &Fate| {
@@ -89,14 +92,14 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let elapsed = start.elapsed();
     bar.finish_and_clear();
 
-    say!("{}", table(&selected, &fates));
+    detail!("{}", table(&selected, &fates));
     let (mut killed, mut equivalent, mut let_through, mut wrong) = (0, 0, 0, 0);
     for (mutant, fate) in selected.iter().zip(&fates) {
         match fate.outcome(description.executor == "cuda") {
             Outcome::Killed => killed += 1,
             Outcome::Equivalent => {
                 equivalent += 1;
-                say!("equivalent: {}: {}", mutant.name, mutant.equivalent.unwrap_or_default());
+                detail!("equivalent: {}: {}", mutant.name, mutant.equivalent.unwrap_or_default());
             }
             Outcome::LetThrough => {
                 let_through += 1;
@@ -124,7 +127,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         }
     }
     for line in not_run(absent.as_deref()) {
-        say!("not run: {line}");
+        detail!("not run: {line}");
     }
     say!(
         "{} mutants, {killed} killed, {equivalent} equivalent, {let_through} let through by the device, {wrong} not as they \
@@ -134,8 +137,8 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     );
     let selection = super::words(&args.mutant, &format!("{} profile", args.profile.name()));
     let header = Header::new("mutants", selection, &description, args.seed, not_run(absent.as_deref()));
-    let report = Report { mutants: fates, ..Report::empty(header) };
-    args.outputs.write(&report)?;
+    let report = Report { mutants: fates, ..Report::empty(args.parts.of(header)) };
+    args.outputs.write(&report, None)?;
     if let Some(path) = &args.smoke {
         let set = kill::killing_set(&report.mutants);
         say!("{} cases kill what any kills", set.len());

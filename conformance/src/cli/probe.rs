@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
             format!("takes the worst of all arguments, and {count} would be measured; add --arguments all"),
         ));
     }
-    say!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
 
     let of = |probe: &Probe| match sweep {
         Sweep::All => probe.arguments,
@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let selection = super::words(&args.function, "every function");
     let header = Header::new("probe", selection, &description, 0, left_out.clone());
     let report = Report { functions: found.iter().map(Function::new).collect(), ..Report::empty(header) };
-    say!("{}", table(&report.functions, true).trim_end());
+    detail!("{}", table(&report.functions, true).trim_end());
     let compared: u64 = found.iter().map(|measured| measured.agreement.compared).sum();
     let apart = |of: fn(&probe::Agreement) -> f64| found.iter().map(|m| of(&m.agreement)).fold(0.0, f64::max);
     say!(
@@ -109,7 +109,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         apart(|agreement| agreement.bounds)
     );
     for line in &left_out {
-        say!("not run: {line}");
+        detail!("not run: {line}");
     }
     let failed = report.functions.iter().filter(|record| !record.passed).count();
     let arguments: u64 = report.functions.iter().map(|record| record.arguments).sum();
@@ -119,7 +119,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     say!(
         "{functions} functions, {arguments} arguments in {seconds:.1} s ({whole:.1} s with compilation), {failed} not as they must be"
     );
-    args.outputs.write(&report)?;
+    args.outputs.write(&report, None)?;
     if let Some(path) = &args.out {
         write_whole(path, &table(&report.functions, false))?;
     }

@@ -31,7 +31,7 @@ const BATCH: Duration = Duration::from_micros(300);
 /// model of many sequences sees.
 const BYTES: i64 = 96 << 20;
 
-/// The case that a kernel is timed on: the sizes of Qwen3-Next's layers, and as many heads, channels or elements as make [`BYTES`].
+/// The case that a kernel is timed on: the sizes of Qwen3-Next's layers, and as many heads, channels or elements as make some 100 MB.
 pub fn case(contract: &'static Contract) -> Case {
     let typical = |dim: Dim| match dim {
         Dim::D | Dim::Threads => 128,

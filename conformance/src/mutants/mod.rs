@@ -8,6 +8,7 @@ use std::fmt;
 
 use gdn_gpu::executor::{Code, Program};
 use gdn_gpu::ptx;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -52,7 +53,7 @@ pub struct Catalogue {
 }
 
 /// What sort of fault it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
     /// Other numbers.

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use gdn_gpu::executor::Description;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::chains::ChainCurve;
@@ -18,9 +19,13 @@ use crate::kill::Fate;
 use crate::probe::Function;
 use crate::verdict::Disposition;
 
+pub mod annotations;
+pub mod junit;
+mod partition;
 mod sections;
 mod text;
 
+pub use partition::{Partition, merge};
 pub use sections::{Aspect, Change, FlagRow, Resources, Sanitized, Severity, Speed};
 pub use text::STYLE;
 
@@ -28,7 +33,7 @@ pub use text::STYLE;
 pub const SCHEMA: u32 = 2;
 
 /// A file of reports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reports {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -36,17 +41,8 @@ pub struct Reports {
     pub reports: Vec<Report>,
 }
 
-/// Which part of a run's cases a report has: number `index` of `count` parts, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Partition {
-    /// The part, from 1.
-    pub index: u32,
-    /// How many parts there are.
-    pub count: u32,
-}
-
 /// What made a report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
     /// The command: `check`, `chain`, `mutants`, …
     pub command: String,
@@ -90,8 +86,10 @@ impl Header {
 }
 
 /// One output of one case. JSON has no infinity: a utilization or a distance beyond all bounds is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
+    /// The case's place among those of the whole run, from 0.
+    pub place: usize,
     /// The case line.
     pub case: String,
     /// The kernel.
@@ -124,8 +122,23 @@ pub struct Record {
     pub capsule: Option<String>,
 }
 
+impl Record {
+    /// What is known of a failure beyond its worst element, a line each.
+    pub fn explanation(&self) -> String {
+        let explained = [
+            ("pattern", &self.pattern),
+            ("inputs", &self.inputs),
+            ("nearest", &self.nearest),
+            ("capsule", &self.capsule),
+        ];
+        let known = explained.iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        let lines = known.filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}"));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// What one command found on one executor. Sections that it knows nothing of are empty.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// What made it.
     pub header: Header,
@@ -189,8 +202,10 @@ impl Report {
         let records = run
             .results
             .iter()
-            .flat_map(|result| {
-                result.verdicts.iter().map(|verdict| Record {
+            .enumerate()
+            .flat_map(|(place, result)| {
+                result.verdicts.iter().map(move |verdict| Record {
+                    place,
                     case: result.case.to_string(),
                     kernel: result.case.contract.kernel.into(),
                     output: verdict.output.clone(),
@@ -237,7 +252,8 @@ impl Report {
                 .filter(|tool| !tool.findings.is_empty())
                 .map(|tool| format!("{}: {} findings in {} launches", tool.tool, tool.findings.len(), tool.launches)),
         );
-        if self.is_empty() {
+        // A part may be empty: the run that it is a part of may not.
+        if self.is_empty() && self.header.partition.is_none() {
             problems.push(format!("{} found out nothing", self.header.command));
         }
         problems
@@ -275,6 +291,11 @@ impl Report {
     pub fn failures(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().filter(|record| record.disposition != Disposition::Passed)
     }
+}
+
+/// The JSON Schema of [`Reports`], as `golden/report.schema.json` has it.
+pub fn schema() -> String {
+    serde_json::to_string_pretty(&schemars::schema_for!(Reports)).unwrap_or_default()
 }
 
 impl Reports {

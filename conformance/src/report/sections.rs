@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a kernel takes of a device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resources {
     /// The kernel.
     pub kernel: String,
@@ -26,7 +27,7 @@ pub struct Resources {
 }
 
 /// How long a kernel takes, beside the accepted one and a copy of as many bytes, all interleaved in one process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Speed {
     /// The kernel.
     pub kernel: String,
@@ -49,7 +50,7 @@ pub struct Speed {
 }
 
 /// What a change is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Aspect {
     /// Verdicts.
@@ -100,7 +101,7 @@ impl fmt::Display for Aspect {
 }
 
 /// What a change means for whoever reads it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Worse than what was accepted: the gate is shut.
@@ -122,7 +123,7 @@ impl fmt::Display for Severity {
 }
 
 /// One difference from the accepted baseline.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// The kernel.
     pub kernel: String,
@@ -147,7 +148,7 @@ impl Change {
 }
 
 /// One output of one kernel under one set of compile options.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlagRow {
     /// The set's name: `default`, `fast math`, …
     pub set: String,
@@ -172,7 +173,7 @@ pub struct FlagRow {
 }
 
 /// What one tool of the sanitizer found, or the virtual machine's checks in its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sanitized {
     /// `memcheck`, `racecheck`, `initcheck` or `synccheck`.
     pub tool: String,

@@ -70,6 +70,14 @@ pub fn open() -> Result<CudaExecutor, Error> {
     CudaExecutor::on(Arc::new(device))
 }
 
+/// How many devices the driver counts; none where there is no driver.
+pub fn count() -> u32 {
+    if !driver::is_present() || result::init().is_err() {
+        return 0;
+    }
+    result::device::get_count().ok().and_then(|count| u32::try_from(count).ok()).unwrap_or(0)
+}
+
 fn describe(error: DriverError) -> String {
     let text = error.error_string().map(|text| text.to_string_lossy().into_owned());
     text.unwrap_or_else(|_| format!("{error:?}"))
