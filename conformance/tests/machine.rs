@@ -98,3 +98,17 @@ fn a_thousand_adversarial_approximations_stay_within_the_bounds() {
     // Were the approximations not drawn, nothing would have been tested.
     assert!(changed > 20, "only {changed} verdicts differ from those of correctly rounded approximations");
 }
+
+#[test]
+fn approximations_at_either_end_stay_within_the_bounds() {
+    let cases: Vec<Case> =
+        suites::all().flat_map(|suite| cases::profile(suite, 81)).filter(|case| size(case) <= 2048).collect();
+    let ends = [Approximation::Least, Approximation::Greatest];
+    ends.into_par_iter().for_each(|approximation| {
+        let mut runner = runner(Options { approximation, checks: false, ..Options::default() });
+        for case in &cases {
+            let result = run_case(&mut runner, case).expect("the case is inside its contract");
+            assert!(result.passed(), "{approximation:?}: {case}: {:?}", result.verdicts);
+        }
+    });
+}

@@ -128,13 +128,7 @@ fn choose(format: Format, exact: f64, bound: Bound, how: Approx) -> u64 {
     if !exact.is_finite() || rounded & (format.sign() - 1) >= format.infinity() {
         return rounded;
     }
-    let (mut low, mut high) = interval(format, exact, bound);
-    // CUDA's functions are built on these instructions, and their budgets count from the exact value: that an error counts from the
-    // rounded one is half a place more than the budgets have. The ends are for comparisons with hardware; a seed stays inside.
-    if matches!(bound, Bound::UlpsOfRounded(_)) && draw != 0 && draw != u64::MAX {
-        low += exact.abs() * SLACK;
-        high -= exact.abs() * SLACK;
-    }
+    let (low, high) = interval(format, exact, bound);
     let wanted = low + (high - low) * (draw as f64 / u64::MAX as f64);
     for mode in [Rounding::Nearest, Rounding::Down, Rounding::Up] {
         let bits = format.of_f64(wanted, mode);
