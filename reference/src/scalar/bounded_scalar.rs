@@ -3,7 +3,7 @@
 use std::ops::{Add, Mul, Neg, Sub};
 
 use super::bounded::{HALF_SUBNORMAL, OVERFLOW, is_f32};
-use super::{Angle, Bounded, Budget, Reduction, Scalar, U, bounded_sum};
+use super::{Angle, Bounded, Budget, Reduction, Scalar, U, bounded_rows, bounded_sum};
 
 /// 2⁻¹⁰⁰: a bound beside which roundings of subnormal intermediates are as small as those of f64.
 const FAR_FROM_SUBNORMAL: f64 = 1.0 / (1_u128 << 100) as f64;
@@ -62,6 +62,19 @@ impl Mul for Bounded {
 
 impl Scalar for Bounded {
     const WEIGHS_FORMS: bool = true;
+    const SPREADS: bool = true;
+
+    fn scale_row(factor: Self, row: &[Self], out: &mut [Self]) {
+        bounded_rows::scale(factor, row, out);
+    }
+
+    fn scale_and_add_row(factor: Self, x: &[Self], y: &[Self], out: &mut [Self]) {
+        bounded_rows::scale_and_add(factor, x, y, out);
+    }
+
+    fn largest(row: &[Self]) -> f64 {
+        bounded_rows::largest(row)
+    }
 
     fn exact(value: f64) -> Self {
         Self { value, bound: 0.0 }

@@ -10,6 +10,7 @@
 //!   24 bits, and the sum is exact.
 
 use super::bounded::{Bounded, OVERFLOW, is_f32, rounding};
+use super::bounded_rows::in_vectors;
 use super::{Reduction, U};
 
 /// γ(d) = d·u/(1 − d·u).
@@ -44,37 +45,114 @@ where
     finish(terms, total, magnitude, errors, reduction.depth(count).min(nonzero.saturating_sub(1)))
 }
 
+/// Partial sums of a dot product. Their number decides its last bits: it is not the width of anybody's vectors.
+const LANES: usize = 2;
+
+/// Products that are computed before they are added: the one is a loop without order, and the other has one. Of 8, 16 and 32, the
+/// number with which the compiler makes the fastest code.
+const BLOCK: usize = 16;
+
+/// The sums over products that a bound is made of, for [`in_vectors`].
+struct Products<'a> {
+    a: &'a [Bounded],
+    b: &'a [Bounded],
+}
+
+/// The terms' sum, that of their magnitudes and that of their bounds, each in lanes; and how many are not exact zeros.
+#[derive(Default)]
+struct Sums {
+    total: [f64; LANES],
+    magnitude: [f64; LANES],
+    errors: [f64; LANES],
+    nonzero: u64,
+}
+
+impl Sums {
+    #[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+    #[inline(always)]
+    fn add(&mut self, lane: usize, value: f64, bound: f64) {
+        self.total[lane] += value;
+        self.magnitude[lane] += value.abs();
+        self.errors[lane] += bound;
+    }
+}
+
+/// Value and error before rounding of a product in range, as [`Bounded::product`] has them.
+#[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+#[inline(always)]
+fn product(a: Bounded, b: Bounded) -> (f64, f64) {
+    (a.value * b.value, a.value.abs() * b.bound + b.value.abs() * a.bound + a.bound * b.bound)
+}
+
+/// The product's bound.
+#[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+#[inline(always)]
+fn rounded(value: f64, spread: f64) -> f64 {
+    // Both sides are there: a choice, and no branch.
+    let bound = spread + rounding(value.abs() + spread);
+    if (spread == 0.0) & is_f32(value) { 0.0 } else { bound }
+}
+
+/// One where a product is not an exact zero. Only a zero without error has a zero bound and value both.
+#[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+#[inline(always)]
+fn not_zero(value: f64, spread: f64) -> u64 {
+    u64::from(value.abs() + spread != 0.0)
+}
+
+impl pulp::NullaryFnOnce for Products<'_> {
+    type Output = Sums;
+
+    #[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+    #[inline(always)]
+    fn call(self) -> Sums {
+        let mut sums = Sums::default();
+        let (a_blocks, a_rest) = self.a.as_chunks::<BLOCK>();
+        let (b_blocks, b_rest) = self.b.as_chunks::<BLOCK>();
+        for (a, b) in a_blocks.iter().zip(b_blocks) {
+            let (mut values, mut spreads, mut bounds) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
+            let mut sure = 0_u64;
+            for i in 0..BLOCK {
+                (values[i], spreads[i]) = product(a[i], b[i]);
+                sure += u64::from(spreads[i] == 0.0);
+            }
+            // Whether f32 holds a product takes as long to ask as all the rest, and matters only where its factors are exact: hardly
+            // ever in the middle of a step, so that the branch is foreseen.
+            if sure == 0 {
+                for i in 0..BLOCK {
+                    bounds[i] = spreads[i] + rounding(values[i].abs() + spreads[i]);
+                }
+                sums.nonzero += BLOCK as u64;
+            } else {
+                for i in 0..BLOCK {
+                    bounds[i] = rounded(values[i], spreads[i]);
+                    sums.nonzero += not_zero(values[i], spreads[i]);
+                }
+            }
+            for i in 0..BLOCK {
+                sums.add(i % LANES, values[i], bounds[i]);
+            }
+        }
+        // A block has a whole number of rounds over the lanes, so a term's lane is its place still.
+        for (i, (&a, &b)) in a_rest.iter().zip(b_rest).enumerate() {
+            let (value, spread) = product(a, b);
+            sums.add(i % LANES, value, rounded(value, spread));
+            sums.nonzero += not_zero(value, spread);
+        }
+        sums
+    }
+}
+
 /// Σ aᵢ·bᵢ: the sum above over products that may be fused into their additions.
 ///
-/// The loop computes what [`Bounded::product`] computes, without its branches and in two lanes; what is not finite or leaves the
-/// range of f32 shows in the magnitude, and then the terms are looked at one by one.
+/// The loop computes what [`Bounded::product`] computes, without its branches and in vectors, and adds in lanes; what is not finite or
+/// leaves the range of f32 shows in the magnitude, and then the terms are looked at one by one.
 pub(super) fn dot(a: &[Bounded], b: &[Bounded], reduction: Reduction) -> Bounded {
-    const LANES: usize = 2;
     let count = a.len().min(b.len());
-    let (mut total, mut magnitude, mut errors, mut nonzero) =
-        ([0.0; LANES], [0.0; LANES], [0.0; LANES], [0_usize; LANES]);
-    let (a_chunks, a_rest) = a[..count].as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b[..count].as_chunks::<LANES>();
-    let mut add = |lane: usize, a: &Bounded, b: &Bounded| {
-        let value = a.value * b.value;
-        let spread = a.value.abs() * b.bound + b.value.abs() * a.bound + a.bound * b.bound;
-        let exact = spread == 0.0 && is_f32(value);
-        let bound = if exact { 0.0 } else { spread + rounding(value.abs() + spread) };
-        total[lane] += value;
-        magnitude[lane] += value.abs();
-        errors[lane] += bound;
-        nonzero[lane] += usize::from(value != 0.0 || bound != 0.0);
-    };
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        for lane in 0..LANES {
-            add(lane, &a[lane], &b[lane]);
-        }
-    }
-    for (a, b) in a_rest.iter().zip(b_rest) {
-        add(0, a, b);
-    }
+    let (a, b) = (&a[..count], &b[..count]);
+    let Sums { total, magnitude, errors, nonzero } = in_vectors(Products { a, b });
     let sum = |lanes: [f64; LANES]| lanes.iter().sum::<f64>();
-    let depth = reduction.depth(count).min(nonzero.iter().sum::<usize>().saturating_sub(1));
+    let depth = reduction.depth(count).min((nonzero as usize).saturating_sub(1));
     let terms = a.iter().zip(b).map(|(a, b)| a.product::<true>(*b));
     finish(terms, sum(total), sum(magnitude), sum(errors), depth)
 }

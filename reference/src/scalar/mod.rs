@@ -3,6 +3,7 @@
 
 mod angle;
 mod bounded;
+mod bounded_rows;
 mod bounded_scalar;
 mod bounded_sum;
 mod budget;
@@ -38,6 +39,30 @@ pub trait Scalar:
     /// Whether it is known that every kernel holds this very number, which is not zero.
     fn is_exact(self) -> bool {
         false
+    }
+
+    /// Whether rows of state may be evaluated on other threads: not where an evaluation draws from its thread's random numbers, nor
+    /// where one is so cheap that threads would only wait for memory.
+    const SPREADS: bool = false;
+
+    /// `factor` times each element of `row`.
+    fn scale_row(factor: Self, row: &[Self], out: &mut [Self]) {
+        for (out, &x) in out.iter_mut().zip(row) {
+            *out = factor * x;
+        }
+    }
+
+    /// `factor * x + y` for each element of two rows; a kernel may round once or twice.
+    fn scale_and_add_row(factor: Self, x: &[Self], y: &[Self], out: &mut [Self]) {
+        for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
+            *out = factor.mul_add(x, y);
+        }
+    }
+
+    /// The largest magnitude, infinite if any element is not a number; zero for a scalar that does not ask.
+    fn largest(row: &[Self]) -> f64 {
+        let _ = row;
+        0.0
     }
 
     /// The quotient `self / rhs`.
