@@ -95,36 +95,52 @@ fn apart(a: f32, b: f32) -> f64 {
 /// What either executor ran into.
 pub fn traced(first: &Runner, second: &Runner, cases: &[Case]) -> Result<String, Error> {
     let missing = std::cell::Cell::new(false);
-    let edit = |ptx: &str| {
+    let stand_in = |ptx: &str| {
         stand_ins::replaced(ptx).unwrap_or_else(|| {
             missing.set(true);
             ptx.to_owned()
         })
     };
-    let (mut first, mut second) = (first.edited(edit)?, second.edited(edit)?);
+    let (elements, others) = differing(first, second, cases, stand_in)?;
     if missing.get() {
         return Ok(
             "differences are not traced: the kernels have approximate instructions without an exact stand-in".into()
         );
     }
-    let agreements = compare(&mut first, &mut second, cases)?;
-    let elements: u64 = agreements.values().map(|agreement| agreement.elements).sum();
-    let others: Vec<String> = agreements
-        .iter()
-        .filter(|(_, agreement)| agreement.same < agreement.elements)
-        .map(|((kernel, output), agreement)| {
-            let count = agreement.elements - agreement.same;
-            format!("{kernel} {output}: {count} differ by up to {} ulp, at {}", agreement.apart, agreement.at)
-        })
-        .collect();
-    Ok(if others.is_empty() {
+    let with = "with exact stand-ins for the approximate instructions";
+    if others.is_empty() {
+        return Ok(format!(
+            "{with} all {elements} elements agree bit for bit: no other instruction makes a difference"
+        ));
+    }
+    let (_, left) = differing(first, second, cases, |ptx| stand_ins::uncontracted(&stand_in(ptx)))?;
+    let list = |lines: &[String]| lines.join("\n  ");
+    Ok(if left.is_empty() {
         format!(
-            "with exact stand-ins for the approximate instructions all {elements} elements agree bit for bit: \
-             no other instruction makes a difference"
+            "{with} still differ:\n  {}\nwith contraction forbidden as well all {elements} elements agree bit for bit: those are products \
+             and sums that a compiler fused",
+            list(&others)
         )
     } else {
-        format!("with exact stand-ins for the approximate instructions still differ:\n  {}", others.join("\n  "))
+        format!("{with}, and without contraction, still differ:\n  {}", list(&left))
     })
+}
+
+/// How many elements there are where both run edited programs, and the outputs that are not the same.
+fn differing(
+    first: &Runner,
+    second: &Runner,
+    cases: &[Case],
+    edit: impl Fn(&str) -> String,
+) -> Result<(u64, Vec<String>), Error> {
+    let agreements = compare(&mut first.edited(&edit)?, &mut second.edited(&edit)?, cases)?;
+    let elements = agreements.values().map(|agreement| agreement.elements).sum();
+    let others = agreements.iter().filter(|(_, agreement)| agreement.same < agreement.elements);
+    let line = |((kernel, output), agreement): (&(&str, &str), &Agreement)| {
+        let count = agreement.elements - agreement.same;
+        format!("{kernel} {output}: {count} differ by up to {} ulp, at {}", agreement.apart, agreement.at)
+    };
+    Ok((elements, others.map(line).collect()))
 }
 
 /// The table of kernels and outputs.

@@ -37,6 +37,21 @@ pub fn replaced(ptx: &str) -> Option<String> {
     Some(text)
 }
 
+/// The text with every product, sum and difference of floats rounded by itself: without `.rn` a compiler may fuse a product into a sum.
+pub fn uncontracted(ptx: &str) -> String {
+    let mut text = String::with_capacity(ptx.len());
+    for line in ptx.lines() {
+        let code = line.trim_start();
+        let fusible = ["mul", "add", "sub"].into_iter().any(|name| {
+            let of = |kind: &str| code.strip_prefix(name).is_some_and(|rest| rest.starts_with(kind));
+            of(".f32") || of(".f64") || of(".ftz.f32")
+        });
+        let line = if fusible { line.replacen('.', ".rn.", 1) } else { line.to_owned() };
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
 /// 2^x as 2^n · series(x − n), n = ⌊x⌋ held where 2^n is a normal number.
 fn exponential(text: &mut String, to: &str, from: &str) {
     let [highest, rest @ ..] = SERIES;
@@ -70,6 +85,13 @@ mod tests {
             assert!(accepted.ptx.contains(".approx") && !text.contains(".approx"), "{}", accepted.name);
         }
         assert_eq!(super::replaced("  tanh.approx.f32 %f1, %f2;"), None);
+    }
+
+    #[test]
+    fn nothing_is_left_to_contract() {
+        let text =
+            super::uncontracted("\tmul.f32 \t%f1, %f2, %f3;\n\tadd.ftz.f32 %f1, %f2, %f3;\n\tadd.s32 %r1, %r2, 1;\n");
+        assert_eq!(text, "\tmul.rn.f32 \t%f1, %f2, %f3;\n\tadd.rn.ftz.f32 %f1, %f2, %f3;\n\tadd.s32 %r1, %r2, 1;\n");
     }
 
     #[test]
