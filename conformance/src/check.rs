@@ -187,11 +187,16 @@ pub struct Run {
 ///
 /// # Errors
 /// The first error of a case, or of a fork of the runner.
-pub fn run_all(runner: &Runner, cases: &[Case], done: impl Fn(&CaseResult) + Sync) -> Result<Run, Error> {
+pub fn run_all(
+    runner: &Runner,
+    cases: &[Case],
+    detail: Detail,
+    done: impl Fn(&CaseResult) + Sync,
+) -> Result<Run, Error> {
     let forks = (0..workers::threads(cases.len())).map(|_| runner.fork()).collect::<Result<Vec<_>, _>>()?;
     let shelf = Mutex::new(Shelf::default());
     let (mut results, forks) = workers::share(cases, forks, |own, i, case| {
-        let mut result = run_case(own, case)?;
+        let mut result = run_case_in(own, case, detail)?;
         if let Some(failing) = result.failing.take() {
             shelf.lock().unwrap_or_else(PoisonError::into_inner).offer((i, case.contract.kernel), failing);
         }

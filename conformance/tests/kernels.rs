@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use gdn_conformance::case::Case;
-use gdn_conformance::check::{CaseResult, run_all, run_case};
+use gdn_conformance::check::{CaseResult, Detail, run_all, run_case};
 use gdn_conformance::cli::{Selection, open};
 use gdn_conformance::family::Suite;
 use gdn_conformance::runner::Runner;
@@ -56,7 +56,7 @@ fn random_cases(open: Open, suite: &'static dyn Suite) -> Result<(), Failed> {
 
 fn profile(open: Open, suite: &'static dyn Suite) -> Result<(), Failed> {
     let cases = cases::profile(suite, 81);
-    let results = run_all(&open()?, &cases, |_| {}).map_err(|error| error.to_string())?.results;
+    let results = run_all(&open()?, &cases, Detail::Explained, |_| {}).map_err(|error| error.to_string())?.results;
     let failed: Vec<String> = results.iter().filter(|result| !result.passed()).map(fault).collect();
     if results.is_empty() {
         return Err("no case ran".into());

@@ -77,7 +77,7 @@ fn the_smoke_profile_kills_every_mutant_and_no_equivalent_one() {
 fn the_shipped_kernels_pass_the_smoke_profile() {
     let runner = Runner::kernels(Box::new(machine())).expect("the shipped kernels load");
     let cases = cases::smoke().expect("every line of golden/smoke.txt is a case");
-    let run = check::run_all(&runner, &cases, |_| ()).expect("the virtual machine runs");
+    let run = check::run_all(&runner, &cases, check::Detail::Plain, |_| ()).expect("the virtual machine runs");
     assert!(!run.results.is_empty() && run.results.iter().all(check::CaseResult::passed));
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gdn_conformance::check::run_all;
+use gdn_conformance::check::{Detail, run_all};
 use gdn_conformance::cli::{Selection, open};
 use gdn_conformance::coverage::{self, Coverage};
 use gdn_conformance::report::{Header, Report};
@@ -24,7 +24,7 @@ fn utilization_is_the_accepted_one(selection: Selection, name: &str) -> Result<(
     let accepted = table(name).ok_or_else(|| format!("there is no golden/utilization/{name}.txt"))?;
     let (runner, _) = open(selection).map_err(|error| error.to_string())?;
     let cases: Vec<_> = suites::all().flat_map(|suite| cases::profile(suite, SEED)).collect();
-    let run = run_all(&runner, &cases, |_| {}).map_err(|error| error.to_string())?;
+    let run = run_all(&runner, &cases, Detail::Explained, |_| {}).map_err(|error| error.to_string())?;
     let report = Report::of_run(Header::new("check", "full profile".into(), &runner.describe(), SEED, vec![]), &run);
     if selection == Selection::Vm {
         every_reachable_block_ran(&report.coverage)?;

@@ -9,7 +9,7 @@ use super::{NONCONFORMANT, Outputs, PASS, Parts, Selection, Subject, failures, n
 use crate::agreement;
 use crate::case::Case;
 use crate::cases::Profile;
-use crate::check::{self, CaseResult};
+use crate::check::{self, CaseResult, Detail};
 use crate::coverage;
 use crate::error::Error;
 use crate::family::Suite;
@@ -114,7 +114,7 @@ fn here(args: &Args) -> Result<(Report, Vec<String>), Error> {
     detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
 
     let bar = progress(cases.len(), "cases");
-    let run = check::run_all(&runner, &cases, |result: &CaseResult| {
+    let run = check::run_all(&runner, &cases, Detail::Explained, |result: &CaseResult| {
         bar.set_message(result.case.contract.kernel);
         bar.inc(1);
     });

@@ -12,7 +12,7 @@ use super::{NONCONFORMANT, Outputs, PASS, Subject, failures, not_run, progress};
 use crate::agreement;
 use crate::case::Case;
 use crate::cases;
-use crate::check::{self, CaseResult};
+use crate::check::{self, CaseResult, Detail};
 use crate::detect;
 use crate::error::Error;
 use crate::gate::baseline::{self, Accepted, Baseline};
@@ -118,7 +118,7 @@ fn measure(
     let suites: Vec<_> = kernels.iter().map(|kernel| suites::find(kernel)).collect::<Result<_, _>>()?;
     let cases: Vec<Case> = suites.into_iter().flat_map(|suite| cases::profile(suite, args.seed)).collect();
     let bar = progress(cases.len(), "cases");
-    let run = check::run_all(runner, &cases, |result: &CaseResult| {
+    let run = check::run_all(runner, &cases, Detail::Explained, |result: &CaseResult| {
         bar.set_message(result.case.contract.kernel);
         bar.inc(1);
     });

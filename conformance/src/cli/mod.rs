@@ -13,12 +13,19 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::error::Error;
 use crate::runner::Runner;
 
-/// Prints a line. A reader that has closed its end of the pipe has seen enough: that is no error.
-macro_rules! say {
+/// Prints a line as it is, for programs. A reader that has closed its end of the pipe has seen enough: that is no error.
+macro_rules! plain {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(anstream::stdout(), "{}", crate::cli::speak::painted(&format!($($text)*)));
+        let _ = writeln!(anstream::stdout(), "{}", format_args!($($text)*));
     }};
+}
+
+/// Prints a line, with what is wrong and what is right in colour.
+macro_rules! say {
+    ($($text:tt)*) => {
+        plain!("{}", crate::cli::speak::painted(&format!($($text)*)))
+    };
 }
 
 /// Prints a line that `--quiet` leaves out.
@@ -35,6 +42,7 @@ mod check;
 mod compile;
 mod detect;
 mod failures;
+mod flags;
 mod gate;
 mod list;
 mod mutants;
@@ -43,6 +51,7 @@ mod parts;
 mod probe;
 mod replay;
 mod report;
+mod sanitize;
 mod speak;
 mod which;
 
@@ -79,7 +88,9 @@ Examples:
   gdn-conformance replay target/capsules/gdn_step-0a1b2c3d4e.safetensors --executor none
   gdn-conformance gate                               what changed against the accepted baseline?
   gdn-conformance check --partition 1/2 --json 1.json  half of the cases, for one of two machines
-  gdn-conformance report 1.json 2.json --junit report.xml
+  gdn-conformance report 1.json 2.json --junit report.xml --html report.html
+  gdn-conformance flags --set fast-math              may fast math be turned on?
+  gdn-conformance sanitize                           compute-sanitizer's tools, or the machine's checks
   gdn-conformance list
 
 Exit status: 0 pass, 1 nonconformant or regressed, 2 could not run.";
@@ -103,6 +114,10 @@ enum Command {
     Probe(probe::Args),
     /// Say which conventions a kernel follows: head map, order of decay, place of eps, rotary pairing and others.
     Which(which::Args),
+    /// Compile the kernels under sets of compile options, and say how much of their bounds each set uses up: which may be turned on?
+    Flags(flags::Args),
+    /// Run compute-sanitizer's four tools over a run on a device; elsewhere the virtual machine's checks stand in for them.
+    Sanitize(sanitize::Args),
     /// Put the files of several runs together: parts of one run become whole, machines lie side by side.
     Report(report::Args),
     /// Print kernels, contracts and regimes.
@@ -183,9 +198,13 @@ pub fn run(cli: Cli) -> u8 {
         Command::Which(args) => which::run(&args),
         Command::Chain(args) => chain::run(&args),
         Command::Compile(args) => compile::run(&args),
+        Command::Flags(args) => flags::run(&args),
+        Command::Sanitize(args) => sanitize::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "gdn-conformance", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "gdn-conformance", &mut script);
+            plain!("{}", String::from_utf8_lossy(&script).trim_end());
             Ok(PASS)
         }
         Command::List => {

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use crate::error::Error;
 use crate::files::{folder_of, write_whole};
-use crate::report::{Report, Reports, annotations, junit};
+use crate::report::{Report, Reports, annotations, junit, page};
 
 /// Who reads annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -24,6 +24,9 @@ pub(super) struct Outputs {
     /// Write the report to this file as `JUnit` XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Write the report to this file as a page that is read without a network.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print a line for each problem that a pipeline shows beside the change.
     #[arg(long, value_enum, value_name = "FOR")]
     annotations: Option<Annotated>,
@@ -32,7 +35,7 @@ pub(super) struct Outputs {
 impl Outputs {
     /// Asks before long work whether the files can be written.
     pub(super) fn prepare(&self) -> Result<(), Error> {
-        self.json.iter().chain(&self.junit).try_for_each(|path| folder_of(path).map(|_| ()))
+        self.json.iter().chain(&self.junit).chain(&self.html).try_for_each(|path| folder_of(path).map(|_| ()))
     }
 
     /// Writes one report, of the kernels of a file where they are not the shipped ones.
@@ -49,9 +52,14 @@ impl Outputs {
             let xml = junit::xml(reports).map_err(|error| Error::file(path, error.to_string()))?;
             write_whole(path, &xml)?;
         }
+        if let Some(path) = &self.html {
+            let page =
+                page::page(reports).map_err(|error| Error::file(path, format!("a chart cannot be drawn: {error}")))?;
+            write_whole(path, &page)?;
+        }
         if self.annotations == Some(Annotated::Github) {
             for line in annotations::github(reports, kernels) {
-                say!("{line}");
+                plain!("{line}");
             }
         }
         Ok(())

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use gdn_gpu::contract::{Contract, Dim, Shape};
-use gdn_gpu::executor::{Buffer, Module, Program, Work};
+use gdn_gpu::executor::{Buffer, Launch, Module, Program, Work};
 use gdn_gpu::{Executor, run};
 
 use crate::case::Case;
@@ -91,19 +91,36 @@ pub fn measure(
     new: &Program,
     contract: &'static Contract,
 ) -> Result<Speed, Error> {
+    let mut speeds = measure_all(executor, accepted, std::slice::from_ref(new), contract)?;
+    Ok(speeds.remove(0))
+}
+
+/// Times a kernel in several programs on an executor, each beside the accepted one, on the same inputs.
+///
+/// # Errors
+/// What the executor ran into.
+pub fn measure_all(
+    executor: &mut dyn Executor,
+    accepted: &Program,
+    new: &[Program],
+    contract: &'static Contract,
+) -> Result<Vec<Speed>, Error> {
     let case = case(contract);
     let suite = suites::find(contract.kernel)?;
     let regime = if suite.regimes().contains(&Regime::Gaussian) { Regime::Gaussian } else { suite.regimes()[0] };
     let case = Case { regime, ..case };
     let inputs = suite.draw(&case, &Draws::new(&case, 0));
-    let modules: [Module; 2] = [executor.load(accepted)?, executor.load(new)?];
-    let prepared = run::prepare(executor, modules[0], contract, &case.shape, &inputs)?;
-    let mut launches = [prepared.launch.clone(), prepared.launch.clone()];
-    launches[1].module = modules[1];
-    let works = [Work::Launch(&launches[0]), Work::Launch(&launches[1])];
+    let module = executor.load(accepted)?;
+    let others = new.iter().map(|program| executor.load(program)).collect::<Result<Vec<Module>, _>>()?;
+    let prepared = run::prepare(executor, module, contract, &case.shape, &inputs)?;
     let half = prepared.bytes / 2;
     let result = copies(executor, half).and_then(|(from, to)| {
-        let times = pairs(executor, works)?;
+        let first = prepared.launch.clone();
+        let times = others.into_iter().map(|module| {
+            let other = Launch { module, ..first.clone() };
+            pairs(executor, [Work::Launch(&first), Work::Launch(&other)])
+        });
+        let times = times.collect::<Result<Vec<_>, Error>>()?;
         let copy = Work::Copy { from, to, bytes: half };
         let count = batch(executor, copy)?;
         let copies: Result<Vec<f64>, Error> = (0..9).map(|_| each(executor, copy, count)).collect();
@@ -114,20 +131,23 @@ pub fn measure(
     let bytes = prepared.bytes as u64;
     prepared.free(executor);
     let (times, copy_ns) = result?;
-    let ratios: Vec<f64> = times.iter().map(|[accepted, new]| new / accepted).collect();
-    let (low, ratio, high) = interval(&ratios);
-    let of = |which: usize| median(&times.iter().map(|pair| pair[which]).collect::<Vec<_>>());
-    Ok(Speed {
-        kernel: contract.kernel.into(),
-        case: case.to_string(),
-        accepted_ns: of(0),
-        ns: of(1),
-        ratio,
-        low,
-        high,
-        bytes,
-        copy_ns,
-    })
+    let speeds = times.iter().map(|times| {
+        let ratios: Vec<f64> = times.iter().map(|[accepted, new]| new / accepted).collect();
+        let (low, ratio, high) = interval(&ratios);
+        let of = |which: usize| median(&times.iter().map(|pair| pair[which]).collect::<Vec<_>>());
+        Speed {
+            kernel: contract.kernel.into(),
+            case: case.to_string(),
+            accepted_ns: of(0),
+            ns: of(1),
+            ratio,
+            low,
+            high,
+            bytes,
+            copy_ns,
+        }
+    });
+    Ok(speeds.collect())
 }
 
 fn copies(executor: &mut dyn Executor, bytes: usize) -> Result<(Buffer, Buffer), Error> {

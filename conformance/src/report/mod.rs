@@ -21,6 +21,7 @@ use crate::verdict::Disposition;
 
 pub mod annotations;
 pub mod junit;
+pub mod page;
 mod partition;
 mod sections;
 mod text;
@@ -196,33 +197,33 @@ impl Report {
         }
     }
 
+    /// The records of a run of cases, in their order.
+    pub fn records_of(run: &Run) -> Vec<Record> {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        let all = run.results.iter().enumerate().flat_map(|(place, result)| {
+            result.verdicts.iter().map(move |verdict| Record {
+                place,
+                case: result.case.to_string(),
+                kernel: result.case.contract.kernel.into(),
+                output: verdict.output.clone(),
+                regime: result.case.regime.name().into(),
+                disposition: verdict.disposition,
+                utilization: finite(verdict.utilization),
+                ulp: finite(verdict.ulp),
+                index: verdict.index,
+                detail: verdict.detail.clone(),
+                pattern: verdict.explanation.as_ref().map(|why| why.pattern.clone()),
+                inputs: verdict.explanation.as_ref().map(|why| why.inputs.clone()),
+                nearest: verdict.explanation.as_ref().and_then(|why| why.nearest.clone()),
+                capsule: None,
+            })
+        });
+        all.collect()
+    }
+
     /// The report of a run of cases.
     pub fn of_run(header: Header, run: &Run) -> Self {
-        let finite = |x: f64| x.is_finite().then_some(x);
-        let records = run
-            .results
-            .iter()
-            .enumerate()
-            .flat_map(|(place, result)| {
-                result.verdicts.iter().map(move |verdict| Record {
-                    place,
-                    case: result.case.to_string(),
-                    kernel: result.case.contract.kernel.into(),
-                    output: verdict.output.clone(),
-                    regime: result.case.regime.name().into(),
-                    disposition: verdict.disposition,
-                    utilization: finite(verdict.utilization),
-                    ulp: finite(verdict.ulp),
-                    index: verdict.index,
-                    detail: verdict.detail.clone(),
-                    pattern: verdict.explanation.as_ref().map(|why| why.pattern.clone()),
-                    inputs: verdict.explanation.as_ref().map(|why| why.inputs.clone()),
-                    nearest: verdict.explanation.as_ref().and_then(|why| why.nearest.clone()),
-                    capsule: None,
-                })
-            })
-            .collect();
-        Self { records, coverage: Coverage::of(&run.coverage), ..Self::empty(header) }
+        Self { records: Self::records_of(run), coverage: Coverage::of(&run.coverage), ..Self::empty(header) }
     }
 
     /// What is not as it should be, a line each; one line where nothing was found out at all, which is no pass.
@@ -245,6 +246,11 @@ impl Report {
         problems.extend(unseen.map(|limit| format!("no fault of {} {} is seen", limit.kernel, limit.term)));
         let functions = self.functions.iter().filter(|function| !function.passed);
         problems.extend(functions.map(|function| format!("{}: {}", function.function, function.verdict)));
+        let default = self.flags.iter().filter(|row| row.options.is_empty() && row.failed > 0);
+        problems.extend(default.map(|row| {
+            let FlagRow { kernel, output, arch, failed, cases, .. } = row;
+            format!("{kernel} {output} without any option, {arch}: {failed} of {cases} cases not passed")
+        }));
         problems.extend(self.changes.iter().filter(|change| change.severity == Severity::Regressed).map(Change::line));
         problems.extend(
             self.sanitized

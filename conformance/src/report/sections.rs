@@ -164,6 +164,8 @@ pub struct FlagRow {
     pub cases: usize,
     /// Cases that did not pass.
     pub failed: usize,
+    /// The regimes that these are of.
+    pub failing: Vec<String>,
     /// Worst error ÷ bound; nothing beyond all bounds.
     pub utilization: Option<f64>,
     /// The case of the worst.

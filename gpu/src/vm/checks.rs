@@ -30,6 +30,20 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// Every kind.
+    pub const ALL: [Self; 10] = [
+        Self::Uninitialized,
+        Self::OutOfBounds,
+        Self::Misaligned,
+        Self::ReadOnly,
+        Self::Race,
+        Self::Lane,
+        Self::Barrier,
+        Self::Endless,
+        Self::Stack,
+        Self::Trap,
+    ];
+
     /// The kind in words.
     pub const fn name(self) -> &'static str {
         match self {
