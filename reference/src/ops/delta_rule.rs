@@ -21,10 +21,6 @@ pub struct Inputs<'a, T> {
     pub decay: ArrayView1<'a, T>,
 }
 
-/// Elements of the state from which on heads are spread over threads: some 0.15 ms of work with bounds, ten times what it takes to
-/// wake a thread.
-const SPREAD: usize = 1 << 14;
-
 /// Applies one token: for value head h, which reads key head `head_map(h)`, and each row i of its state,
 ///
 /// δ = β·(v\[i\] − (decay·S\[i\])·k), S\[i\] ← decay·S\[i\] + δ·k, o\[i\] = (S\[i\]·q)/√D with the new S.
@@ -65,7 +61,7 @@ pub fn step<T: Scalar>(
         head.step(x.v.row(h), state, o, scratch);
     };
     let heads = state.outer_iter_mut().zip(o.outer_iter_mut()).enumerate();
-    if T::SPREADS && hv > 1 && hv * d * d >= SPREAD {
+    if hv > 1 && hv * d * d >= T::SPREAD_FROM {
         let heads: Vec<_> = heads.collect();
         let each = |scratch: &mut Scratch<T>, (h, (state, o))| one(scratch, h, state, o);
         heads.into_par_iter().for_each_init(|| Scratch::new(d), each);

@@ -62,7 +62,7 @@ impl Mul for Bounded {
 
 impl Scalar for Bounded {
     const WEIGHS_FORMS: bool = true;
-    const SPREADS: bool = true;
+    const SPREAD_FROM: usize = 1 << 14;
 
     fn scale_row(factor: Self, row: &[Self], out: &mut [Self]) {
         bounded_rows::scale(factor, row, out);

@@ -6,6 +6,7 @@ macro_rules! plain_float {
     ($float:ty) => {
         impl Scalar for $float {
             const WEIGHS_FORMS: bool = false;
+            const SPREAD_FROM: usize = 1 << 17;
 
             fn exact(value: f64) -> Self {
                 value as Self

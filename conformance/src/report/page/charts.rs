@@ -51,6 +51,8 @@ pub(super) struct Axis<'a> {
     pub(super) title: &'a str,
     /// Whether it is logarithmic.
     pub(super) log: bool,
+    /// Whether a linear one begins at zero.
+    pub(super) zero: bool,
     /// A value that everything is compared with.
     pub(super) line: Option<f64>,
 }
@@ -95,7 +97,9 @@ pub(super) fn strips(name: &str, rows: &[Strip], axis: Axis<'_>) -> Result<Strin
     let (low, high) = match axis.log {
         _ if low > high => (0.0, 1.0),
         true => ((low - 0.2).floor(), (high + 0.2).ceil()),
-        false => (low.min(0.0), high * 1.04 + f64::MIN_POSITIVE),
+        false if axis.zero => (low.min(0.0), high * 1.04 + f64::MIN_POSITIVE),
+        // At least five hundredths on either side, so that noise does not look like change.
+        false => (low - 0.05, high + 0.05),
     };
     let height = 22 * rows.len() as u32 + 64;
     let labels = beside(rows.iter().map(|row| row.label.as_str()));

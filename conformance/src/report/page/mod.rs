@@ -224,7 +224,7 @@ fn verdicts(report: &Report) -> Result<Markup, String> {
         Strip { label: format!("{kernel} {output}"), marks: regimes.values().map(mark).collect(), interval: None }
     };
     let strips: Vec<Strip> = groups.iter().map(strip).collect();
-    let axis = Axis { title: "utilization", log: false, line: Some(1.0) };
+    let axis = Axis { title: "utilization", log: false, zero: true, line: Some(1.0) };
     let caption = "Worst utilization of each output, a mark a regime. The line is the bound; crosses are failures, and those beyond 1.5 \
                    times the bound stand at 1.5.";
     let chart = figure(caption, false, &charts::strips("Worst utilization of each output and regime", &strips, axis)?);
@@ -341,7 +341,7 @@ fn limits(report: &Report) -> Result<Markup, String> {
         .collect();
     let heads: Vec<String> = RULES.iter().map(|(name, _)| format!("#{name}")).collect();
     let heads: Vec<&str> = ["kernel", "term"].into_iter().chain(heads.iter().map(String::as_str)).collect();
-    let axis = Axis { title: "relative error of the term", log: true, line: None };
+    let axis = Axis { title: "relative error of the term", log: true, zero: false, line: None };
     let caption = "The least relative error of a term that is seen: by this suite (circles), and by the rules in use elsewhere \
                    (triangles). Further left is better.";
     let chart = figure(caption, false, &charts::strips("Detection limits", &strips, axis)?);
@@ -407,7 +407,7 @@ fn flags(rows: &[FlagRow]) -> Result<Markup, String> {
             Strip { label: format!("{} {}", set.0, set.1), marks: of(set).iter().map(mark).collect(), interval: None }
         })
         .collect();
-    let axis = Axis { title: "utilization", log: true, line: Some(1.0) };
+    let axis = Axis { title: "utilization", log: true, zero: false, line: Some(1.0) };
     let caption = "Worst utilization of each output under each set of compile options; crosses are failures, and those beyond all bounds \
                    stand at 1e9.";
     let chart = figure(caption, false, &charts::strips("Utilization under compile options", &strips, axis)?);
@@ -464,9 +464,9 @@ fn speed(report: &Report) -> Result<Markup, String> {
             interval: Some((0.0, speed.copy_ns / speed.ns)),
         })
         .collect();
-    let axis = Axis { title: "time ÷ time of the accepted kernel", log: false, line: Some(1.0) };
+    let axis = Axis { title: "time ÷ time of the accepted kernel", log: false, zero: false, line: Some(1.0) };
     let ratios = charts::strips("Speed against the accepted kernels", &ratios, axis)?;
-    let axis = Axis { title: "bandwidth ÷ bandwidth of a copy", log: false, line: Some(1.0) };
+    let axis = Axis { title: "bandwidth ÷ bandwidth of a copy", log: false, zero: true, line: Some(1.0) };
     let roof = charts::strips("Roofline", &roof, axis)?;
     let heads = ["kernel", "#accepted, µs", "#now, µs", "#ratio", "between", "#GB/s", "#of a copy"];
     Ok(html! {
@@ -523,7 +523,7 @@ fn coverage(report: &Report) -> Result<Markup, String> {
             }
         })
         .collect();
-    let axis = Axis { title: "% of the reachable basic blocks", log: false, line: None };
+    let axis = Axis { title: "% of the reachable basic blocks", log: false, zero: true, line: None };
     let chart = charts::strips("Coverage", &strips, axis)?;
     let rows = report.coverage.iter().map(|kernel| {
         let (seen, all) = kernel.outcomes();
