@@ -4,6 +4,7 @@ use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, ArrayViewMut
 use rayon::prelude::*;
 
 use super::expect_shape;
+use crate::scalar::Row;
 use crate::{Budget, HeadMap, Scalar, ShapeError};
 
 /// What one token brings to the delta rule.
@@ -82,24 +83,23 @@ pub fn propagate(norm: f64, decay: f64, beta: f64, k_norm_sq: f64, local: f64) -
 }
 
 /// Rows that are needed one at a time, allocated once.
-struct Scratch<T> {
-    before: Vec<T>,
-    decayed: Vec<T>,
-    after: Vec<T>,
+struct Scratch<T: Scalar> {
+    before: T::Row,
+    decayed: T::Row,
+    after: T::Row,
 }
 
 impl<T: Scalar> Scratch<T> {
     fn new(d: usize) -> Self {
-        let zeros = || vec![T::exact(0.0); d];
-        Self { before: zeros(), decayed: zeros(), after: zeros() }
+        Self { before: Row::zeros(d), decayed: Row::zeros(d), after: Row::zeros(d) }
     }
 }
 
 /// Everything that the rows of one value head share.
-struct Head<'a, T> {
-    q: Vec<T>,
-    k: Vec<T>,
-    q_scaled: Vec<T>,
+struct Head<'a, T: Scalar> {
+    q: T::Row,
+    k: T::Row,
+    q_scaled: T::Row,
     /// k·q, with q scaled and not.
     kq_scaled: T,
     kq: T,
@@ -108,7 +108,7 @@ struct Head<'a, T> {
     scale: T,
     root: T,
     /// D times the largest |q| or |k|: turns the largest element of a row into a limit for its sums. With the largest |k|, zero where
-    /// the scalar does not look at other forms.
+    /// the scalar does not weigh forms.
     reach: f64,
     k_max: f64,
     /// Whether the decay is a power of two or zero.
@@ -116,21 +116,24 @@ struct Head<'a, T> {
     budget: &'a Budget,
 }
 
-fn dot<T: Scalar>(a: &[T], b: &[T], budget: &Budget) -> T {
-    T::dot(a, b, budget.reduction)
-}
-
 impl<'a, T: Scalar> Head<'a, T> {
     fn new(q: ArrayView1<'_, T>, k: ArrayView1<'_, T>, beta: T, decay: T, budget: &'a Budget) -> Self {
-        let (q, k) = (q.to_vec(), k.to_vec());
-        let root = T::exact(q.len() as f64).sqrt(budget);
+        let d = q.len();
+        let row = |elements: ArrayView1<'_, T>| {
+            let mut row = T::Row::zeros(d);
+            row.read(elements);
+            row
+        };
+        let (q, k) = (row(q), row(k));
+        let root = T::exact(d as f64).sqrt(budget);
         let scale = T::exact(1.0).div(root, budget);
-        let q_scaled: Vec<T> = q.iter().map(|&q| q * scale).collect();
-        let k_max = T::largest(&k);
+        let mut q_scaled = T::Row::zeros(d);
+        q_scaled.scale(scale, &q);
+        let k_max = k.largest();
         Self {
-            kq_scaled: dot(&k, &q_scaled, budget),
-            kq: dot(&k, &q, budget),
-            reach: q.len() as f64 * T::largest(&q).max(k_max),
+            kq_scaled: k.dot(&q_scaled, budget.reduction),
+            kq: k.dot(&q, budget.reduction),
+            reach: d as f64 * q.largest().max(k_max),
             q,
             k,
             q_scaled,
@@ -151,40 +154,35 @@ impl<'a, T: Scalar> Head<'a, T> {
         mut o: ArrayViewMut1<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        for ((&v, mut row), o) in v.iter().zip(state.rows_mut()).zip(o.iter_mut()) {
-            // Contiguous rows, the usual case, are copied as slices: element by element takes as long as the arithmetic.
-            if let Some(row) = row.as_slice_mut() {
-                scratch.before.copy_from_slice(row);
-                *o = self.row(v, scratch);
-                row.copy_from_slice(&scratch.after);
-            } else {
-                scratch.before.iter_mut().zip(&row).for_each(|(before, &s)| *before = s);
-                *o = self.row(v, scratch);
-                row.iter_mut().zip(&scratch.after).for_each(|(s, &after)| *s = after);
-            }
+        for ((&v, row), o) in v.iter().zip(state.rows_mut()).zip(o.iter_mut()) {
+            scratch.before.read(row.view());
+            *o = self.row(v, scratch);
+            scratch.after.write(row);
         }
     }
 
     /// One state row: from `before` to `after`, by way of `decayed`; returns its output.
     fn row(&self, v: T, row: &mut Scratch<T>) -> T {
-        let budget = self.budget;
-        T::scale_row(self.decay, &row.before, &mut row.decayed);
-        let exact = row.decayed.iter().fold(false, |any, decayed| any | decayed.is_exact());
+        row.decayed.scale(self.decay, &row.before);
+        let exact = row.decayed.any_exact();
         // decay·(S·k) is covered: it rounds each product once instead of twice, and |decay·Σ| once more, which is at most one rounding
         // of Σ|decay·S·k| unless it is subnormal. That is, where decay·S was rounded: where it is exact (few bits on both sides) S·k need
         // not be, and decaying the sum is a rounding too many, unless the decay is a power of two and rounds nothing.
         let exact = exact && !self.decays_exactly;
-        let reach = if exact { f64::INFINITY } else { self.reach * T::largest(&row.before) };
-        let prediction = dot(&row.decayed, &self.k, budget)
-            .or_covered_form(Some(reach), || self.decay * dot(&row.before, &self.k, budget));
+        let reach = if exact { f64::INFINITY } else { self.reach * row.before.largest() };
+        let prediction = row
+            .decayed
+            .dot(&self.k, self.budget.reduction)
+            .or_covered_form(Some(reach), || self.decay * row.before.dot(&self.k, self.budget.reduction));
         let delta = self.beta * (v - prediction);
-        T::scale_and_add_row(delta, &self.k, &row.decayed, &mut row.after);
+        row.after.scale_and_add(delta, &self.k, &row.decayed);
         // Scaling the sum is covered by scaling q: there each product carries the rounding of q·scale, and Σ|S·q·scale|·u is at
         // least the one rounding of the scaled sum. The division by √D has the roundings of 1/√D but one.
         let reach = reach + self.reach * self.k_max * delta.value().abs();
-        dot(&row.after, &self.q_scaled, budget)
-            .or_covered_form(Some(reach), || dot(&row.after, &self.q, budget) * self.scale)
-            .or_covered_form(Some(reach), || dot(&row.after, &self.q, budget).div(self.root, budget))
+        row.after
+            .dot(&self.q_scaled, self.budget.reduction)
+            .or_covered_form(Some(reach), || row.after.dot(&self.q, self.budget.reduction) * self.scale)
+            .or_covered_form(Some(reach), || row.after.dot(&self.q, self.budget.reduction).div(self.root, self.budget))
             .or_form(|| self.output_before_update(row, delta, reach))
     }
 
@@ -192,16 +190,15 @@ impl<'a, T: Scalar> Head<'a, T> {
     ///
     /// Decaying the row first has the most roundings. Decaying the sum, and scaling the whole instead of q, are covered by it as above.
     fn output_before_update(&self, row: &Scratch<T>, delta: T, reach: f64) -> T {
-        let budget = self.budget;
         // k·q stands alone before δ makes it small.
         let reach = reach.max(self.reach * self.k_max);
         delta
-            .mul_add(self.kq_scaled, dot(&row.decayed, &self.q_scaled, budget))
+            .mul_add(self.kq_scaled, row.decayed.dot(&self.q_scaled, self.budget.reduction))
             .or_covered_form(Some(reach), || {
-                self.decay.mul_add(dot(&row.before, &self.q_scaled, budget), delta * self.kq_scaled)
+                self.decay.mul_add(row.before.dot(&self.q_scaled, self.budget.reduction), delta * self.kq_scaled)
             })
             .or_covered_form(Some(reach), || {
-                self.decay.mul_add(dot(&row.before, &self.q, budget), delta * self.kq) * self.scale
+                self.decay.mul_add(row.before.dot(&self.q, self.budget.reduction), delta * self.kq) * self.scale
             })
     }
 }

@@ -2,8 +2,10 @@
 
 use std::ops::{Add, Mul, Neg, Sub};
 
+use ndarray::ArrayView1;
+
 use super::bounded::{HALF_SUBNORMAL, OVERFLOW, is_f32};
-use super::{Angle, Bounded, Budget, Reduction, Scalar, U, bounded_rows, bounded_sum};
+use super::{Angle, Bounded, Budget, Reduction, Row, Scalar, U, bounded_row::BoundedRow, bounded_sum};
 
 /// 2⁻¹⁰⁰: a bound beside which roundings of subnormal intermediates are as small as those of f64.
 const FAR_FROM_SUBNORMAL: f64 = 1.0 / (1_u128 << 100) as f64;
@@ -61,20 +63,10 @@ impl Mul for Bounded {
 }
 
 impl Scalar for Bounded {
+    type Row = BoundedRow;
+
     const WEIGHS_FORMS: bool = true;
     const SPREAD_FROM: usize = 1 << 14;
-
-    fn scale_row(factor: Self, row: &[Self], out: &mut [Self]) {
-        bounded_rows::scale(factor, row, out);
-    }
-
-    fn scale_and_add_row(factor: Self, x: &[Self], y: &[Self], out: &mut [Self]) {
-        bounded_rows::scale_and_add(factor, x, y, out);
-    }
-
-    fn largest(row: &[Self]) -> f64 {
-        bounded_rows::largest(row)
-    }
 
     fn exact(value: f64) -> Self {
         Self { value, bound: 0.0 }
@@ -82,10 +74,6 @@ impl Scalar for Bounded {
 
     fn value(self) -> f64 {
         self.value
-    }
-
-    fn is_exact(self) -> bool {
-        self.bound == 0.0 && self.value != 0.0
     }
 
     /// (a + α)/(b + β) − a/b = (α − (a/b)·β)/(b + β), so e = (eₐ + |a/b|·eᵦ)/(|b| − eᵦ).
@@ -226,7 +214,16 @@ impl Scalar for Bounded {
     }
 
     fn dot(a: &[Self], b: &[Self], reduction: Reduction) -> Self {
-        bounded_sum::dot(a, b, reduction)
+        let count = a.len().min(b.len());
+        if count < bounded_sum::LANES {
+            return bounded_sum::short_dot(a, b, reduction);
+        }
+        let row = |numbers: &[Self]| {
+            let mut row = BoundedRow::zeros(count);
+            row.read(ArrayView1::from(&numbers[..count]));
+            row
+        };
+        row(a).dot(&row(b), reduction)
     }
 
     /// Where e^x overflows in f32, or may, a kernel answers 0 for a value below 2⁻¹²⁷. The value stays the true one and the bound

@@ -9,8 +9,12 @@
 //! * Where all terms are exact multiples of 2^e and Σ|xᵢ| ≤ 2^(e+24), every partial sum in every order is a multiple of 2^e of at most
 //!   24 bits, and the sum is exact.
 
-use super::bounded::{Bounded, OVERFLOW, is_f32, rounding};
-use super::bounded_rows::in_vectors;
+use std::slice::SliceIndex;
+
+use pulp::Simd;
+
+use super::bounded::{Bounded, HALF_SUBNORMAL, OVERFLOW, is_f32, rounding};
+use super::bounded_row::ARCH;
 use super::{Reduction, U};
 
 /// γ(d) = d·u/(1 − d·u).
@@ -45,116 +49,130 @@ where
     finish(terms, total, magnitude, errors, reduction.depth(count).min(nonzero.saturating_sub(1)))
 }
 
-/// Partial sums of a dot product. Their number decides its last bits: it is not the width of anybody's vectors.
-const LANES: usize = 2;
+/// Partial sums of a dot product. Their number decides its last bits: it is not the width of the processor's vectors, of which there are
+/// as many as it takes.
+pub(super) const LANES: usize = 8;
 
-/// Products that are computed before they are added: the one is a loop without order, and the other has one. Of 8, 16 and 32, the
-/// number with which the compiler makes the fastest code.
-const BLOCK: usize = 16;
-
-/// The sums over products that a bound is made of, for [`in_vectors`].
-struct Products<'a> {
-    a: &'a [Bounded],
-    b: &'a [Bounded],
-}
-
-/// The terms' sum, that of their magnitudes and that of their bounds, each in lanes; and how many are not exact zeros.
+/// The sums over products that a bound is made of, each in lanes.
 #[derive(Default)]
 struct Sums {
     total: [f64; LANES],
     magnitude: [f64; LANES],
     errors: [f64; LANES],
-    nonzero: u64,
+    /// How many products are not exact zeros.
+    nonzero: usize,
 }
 
 impl Sums {
-    #[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
-    #[inline(always)]
-    fn add(&mut self, lane: usize, value: f64, bound: f64) {
-        self.total[lane] += value;
-        self.magnitude[lane] += value.abs();
-        self.errors[lane] += bound;
+    /// Adds products one by one, the first of them to the first lane.
+    fn add(&mut self, pairs: impl Iterator<Item = (Bounded, Bounded)>) {
+        for (i, (a, b)) in pairs.enumerate() {
+            let value = a.value * b.value;
+            let spread = a.value.abs() * b.bound + b.value.abs() * a.bound + a.bound * b.bound;
+            let exact = spread == 0.0 && is_f32(value);
+            let lane = i % LANES;
+            self.total[lane] += value;
+            self.magnitude[lane] += value.abs();
+            self.errors[lane] += if exact { 0.0 } else { spread + rounding(value.abs() + spread) };
+            // Only a zero without error has a zero bound and value both.
+            self.nonzero += usize::from(value.abs() + spread != 0.0);
+        }
     }
 }
 
-/// Value and error before rounding of a product in range, as [`Bounded::product`] has them.
-#[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
-#[inline(always)]
-fn product(a: Bounded, b: Bounded) -> (f64, f64) {
-    (a.value * b.value, a.value.abs() * b.bound + b.value.abs() * a.bound + a.bound * b.bound)
+/// Values and bounds of a row.
+pub(super) type Parts<'a> = (&'a [f64], &'a [f64]);
+
+fn part<R: SliceIndex<[f64], Output = [f64]> + Clone>((values, bounds): Parts<'_>, range: R) -> Parts<'_> {
+    (&values[range.clone()], &bounds[range])
 }
 
-/// The product's bound.
-#[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
-#[inline(always)]
-fn rounded(value: f64, spread: f64) -> f64 {
-    // Both sides are there: a choice, and no branch.
-    let bound = spread + rounding(value.abs() + spread);
-    if (spread == 0.0) & is_f32(value) { 0.0 } else { bound }
+fn pairs<'a>(a: Parts<'a>, b: Parts<'a>) -> impl Iterator<Item = (Bounded, Bounded)> + Clone + use<'a> {
+    let numbers =
+        |(values, bounds): Parts<'a>| values.iter().zip(bounds).map(|(&value, &bound)| Bounded { value, bound });
+    numbers(a).zip(numbers(b))
 }
 
-/// One where a product is not an exact zero. Only a zero without error has a zero bound and value both.
-#[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
-#[inline(always)]
-fn not_zero(value: f64, spread: f64) -> u64 {
-    u64::from(value.abs() + spread != 0.0)
+/// The sums over a whole number of rounds over the lanes, in vectors; or nothing where a product has no error before rounding: whether
+/// f32 holds such a product takes as long to ask as all the rest, and matters only where both factors are exact, which is hardly ever in
+/// the middle of a step.
+struct InVectors<'a> {
+    a: Parts<'a>,
+    b: Parts<'a>,
 }
 
-impl pulp::NullaryFnOnce for Products<'_> {
-    type Output = Sums;
+impl pulp::WithSimd for InVectors<'_> {
+    type Output = Option<Sums>;
 
-    #[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+    #[expect(clippy::inline_always, reason = "compiled for the vectors that it is given")]
     #[inline(always)]
-    fn call(self) -> Sums {
-        let mut sums = Sums::default();
-        let (a_blocks, a_rest) = self.a.as_chunks::<BLOCK>();
-        let (b_blocks, b_rest) = self.b.as_chunks::<BLOCK>();
-        for (a, b) in a_blocks.iter().zip(b_blocks) {
-            let (mut values, mut spreads, mut bounds) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
-            let mut sure = 0_u64;
-            for i in 0..BLOCK {
-                (values[i], spreads[i]) = product(a[i], b[i]);
-                sure += u64::from(spreads[i] == 0.0);
+    fn with_simd<S: Simd>(self, simd: S) -> Option<Sums> {
+        let count = self.a.0.len();
+        let (a_values, a_bounds) = (S::as_simd_f64s(self.a.0).0, S::as_simd_f64s(self.a.1).0);
+        let (b_values, b_bounds) = (S::as_simd_f64s(self.b.0).0, S::as_simd_f64s(self.b.1).0);
+        let vectors = a_values.len();
+        let (a_bounds, b_values, b_bounds) = (&a_bounds[..vectors], &b_values[..vectors], &b_bounds[..vectors]);
+        let (zero, u, half_subnormal) = (simd.splat_f64s(0.0), simd.splat_f64s(U), simd.splat_f64s(HALF_SUBNORMAL));
+        let mut least = simd.splat_f64s(f64::INFINITY);
+        let mut sums = Sums { nonzero: count, ..Sums::default() };
+        // One vector of lanes after the other, so that its sums stay in registers.
+        for lane in (0..LANES).step_by(S::F64_LANES) {
+            let (mut total, mut magnitude, mut errors) = (zero, zero, zero);
+            for i in (lane / S::F64_LANES..vectors).step_by(LANES / S::F64_LANES) {
+                let value = simd.mul_f64s(a_values[i], b_values[i]);
+                let of_a = simd.mul_f64s(simd.abs_f64s(a_values[i]), b_bounds[i]);
+                let of_b = simd.mul_f64s(simd.abs_f64s(b_values[i]), a_bounds[i]);
+                let spread = simd.add_f64s(simd.add_f64s(of_a, of_b), simd.mul_f64s(a_bounds[i], b_bounds[i]));
+                let size = simd.abs_f64s(value);
+                let rounding = simd.max_f64s(simd.mul_f64s(u, simd.add_f64s(size, spread)), half_subnormal);
+                least = simd.min_f64s(least, spread);
+                total = simd.add_f64s(total, value);
+                magnitude = simd.add_f64s(magnitude, size);
+                errors = simd.add_f64s(errors, simd.add_f64s(spread, rounding));
             }
-            // Whether f32 holds a product takes as long to ask as all the rest, and matters only where its factors are exact: hardly
-            // ever in the middle of a step, so that the branch is foreseen.
-            if sure == 0 {
-                for i in 0..BLOCK {
-                    bounds[i] = spreads[i] + rounding(values[i].abs() + spreads[i]);
-                }
-                sums.nonzero += BLOCK as u64;
-            } else {
-                for i in 0..BLOCK {
-                    bounds[i] = rounded(values[i], spreads[i]);
-                    sums.nonzero += not_zero(values[i], spreads[i]);
-                }
-            }
-            for i in 0..BLOCK {
-                sums.add(i % LANES, values[i], bounds[i]);
-            }
+            S::as_mut_simd_f64s(&mut sums.total[lane..]).0[0] = total;
+            S::as_mut_simd_f64s(&mut sums.magnitude[lane..]).0[0] = magnitude;
+            S::as_mut_simd_f64s(&mut sums.errors[lane..]).0[0] = errors;
         }
-        // A block has a whole number of rounds over the lanes, so a term's lane is its place still.
-        for (i, (&a, &b)) in a_rest.iter().zip(b_rest).enumerate() {
-            let (value, spread) = product(a, b);
-            sums.add(i % LANES, value, rounded(value, spread));
-            sums.nonzero += not_zero(value, spread);
-        }
-        sums
+        // A NaN may be lost in the minimum, but in no sum.
+        let usual = simd.reduce_min_f64s(least) > 0.0 && !sums.errors.iter().any(|error| error.is_nan());
+        usual.then_some(sums)
     }
 }
 
-/// Σ aᵢ·bᵢ: the sum above over products that may be fused into their additions.
+/// Σ aᵢ·bᵢ of two rows of one length: the sum above over products that may be fused into their additions.
 ///
-/// The loop computes what [`Bounded::product`] computes, without its branches and in vectors, and adds in lanes; what is not finite or
-/// leaves the range of f32 shows in the magnitude, and then the terms are looked at one by one.
-pub(super) fn dot(a: &[Bounded], b: &[Bounded], reduction: Reduction) -> Bounded {
-    let count = a.len().min(b.len());
-    let (a, b) = (&a[..count], &b[..count]);
-    let Sums { total, magnitude, errors, nonzero } = in_vectors(Products { a, b });
+/// The loop computes what [`Bounded::product`] computes, without its branches, and adds in lanes; what is not finite or leaves the range
+/// of f32 shows in the magnitude, and then the terms are looked at again.
+pub(super) fn dot(a: Parts<'_>, b: Parts<'_>, reduction: Reduction) -> Bounded {
+    let count = a.0.len();
+    let split = count - count % LANES;
+    let (a_whole, b_whole) = (part(a, ..split), part(b, ..split));
+    let mut sums = ARCH.dispatch(InVectors { a: a_whole, b: b_whole }).unwrap_or_else(|| {
+        let mut sums = Sums::default();
+        sums.add(pairs(a_whole, b_whole));
+        sums
+    });
+    sums.add(pairs(part(a, split..), part(b, split..)));
+    finish_dot(sums, pairs(a, b), count, reduction)
+}
+
+/// The same of fewer numbers than there are lanes.
+pub(super) fn short_dot(a: &[Bounded], b: &[Bounded], reduction: Reduction) -> Bounded {
+    let pairs = a.iter().copied().zip(b.iter().copied());
+    let mut sums = Sums::default();
+    sums.add(pairs.clone());
+    finish_dot(sums, pairs, a.len().min(b.len()), reduction)
+}
+
+fn finish_dot<I>(sums: Sums, pairs: I, count: usize, reduction: Reduction) -> Bounded
+where
+    I: Iterator<Item = (Bounded, Bounded)> + Clone,
+{
     let sum = |lanes: [f64; LANES]| lanes.iter().sum::<f64>();
-    let depth = reduction.depth(count).min((nonzero as usize).saturating_sub(1));
-    let terms = a.iter().zip(b).map(|(a, b)| a.product::<true>(*b));
-    finish(terms, sum(total), sum(magnitude), sum(errors), depth)
+    let depth = reduction.depth(count).min(sums.nonzero.saturating_sub(1));
+    let terms = pairs.map(|(a, b)| a.product::<true>(b));
+    finish(terms, sum(sums.total), sum(sums.magnitude), sum(sums.errors), depth)
 }
 
 /// The bound from the sums over the terms; `depth` is that of the tree of the terms that are not exact zeros.

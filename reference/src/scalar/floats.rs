@@ -5,6 +5,8 @@ use super::{Angle, Budget, Reduction, Scalar};
 macro_rules! plain_float {
     ($float:ty) => {
         impl Scalar for $float {
+            type Row = Vec<Self>;
+
             const WEIGHS_FORMS: bool = false;
             const SPREAD_FROM: usize = 1 << 17;
 

@@ -3,13 +3,14 @@
 
 mod angle;
 mod bounded;
-mod bounded_rows;
+mod bounded_row;
 mod bounded_scalar;
 mod bounded_sum;
 mod budget;
 mod double_double;
 mod floats;
 mod perturbed;
+mod row;
 
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -19,6 +20,7 @@ pub use bounded::Bounded;
 pub use budget::{Budget, Reduction, U};
 pub use double_double::DoubleDouble;
 pub use perturbed::Perturbed;
+pub use row::Row;
 
 /// A number that the operations can be evaluated with.
 ///
@@ -27,6 +29,9 @@ pub use perturbed::Perturbed;
 pub trait Scalar:
     Copy + Debug + Send + Sync + 'static + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
 {
+    /// A row of these numbers, laid out for the loops over it.
+    type Row: Row<Self>;
+
     /// Whether other accepted forms change anything: false for a single evaluation, which can skip preparing them.
     const WEIGHS_FORMS: bool;
 
@@ -36,34 +41,9 @@ pub trait Scalar:
     /// The value, without its bound.
     fn value(self) -> f64;
 
-    /// Whether it is known that every kernel holds this very number, which is not zero.
-    fn is_exact(self) -> bool {
-        false
-    }
-
     /// Elements of state from which on heads are spread over threads: some 0.2 ms of one, ten times what it takes to wake another.
     /// Never where an evaluation draws from its thread's random numbers.
     const SPREAD_FROM: usize = usize::MAX;
-
-    /// `factor` times each element of `row`.
-    fn scale_row(factor: Self, row: &[Self], out: &mut [Self]) {
-        for (out, &x) in out.iter_mut().zip(row) {
-            *out = factor * x;
-        }
-    }
-
-    /// `factor * x + y` for each element of two rows; a kernel may round once or twice.
-    fn scale_and_add_row(factor: Self, x: &[Self], y: &[Self], out: &mut [Self]) {
-        for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
-            *out = factor.mul_add(x, y);
-        }
-    }
-
-    /// The largest magnitude, infinite if any element is not a number; zero for a scalar that does not ask.
-    fn largest(row: &[Self]) -> f64 {
-        let _ = row;
-        0.0
-    }
 
     /// The quotient `self / rhs`.
     #[must_use]

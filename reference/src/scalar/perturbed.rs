@@ -214,6 +214,8 @@ fn reduce(mut terms: Vec<Term>, reduction: Reduction) -> f32 {
 }
 
 impl Scalar for Perturbed {
+    type Row = Vec<Self>;
+
     const WEIGHS_FORMS: bool = true;
 
     fn exact(value: f64) -> Self {

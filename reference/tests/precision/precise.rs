@@ -166,6 +166,8 @@ fn radians(of: Rotary) -> BigFloat {
 }
 
 impl Scalar for Precise {
+    type Row = Vec<Self>;
+
     const WEIGHS_FORMS: bool = false;
 
     fn exact(value: f64) -> Self {
