@@ -180,6 +180,23 @@ pub struct Run {
     pub coverage: Vec<FunctionCoverage>,
 }
 
+impl Run {
+    /// Takes up what came of more cases on the same executor.
+    pub fn add(&mut self, other: &Self) {
+        self.results.extend_from_slice(&other.results);
+        add_coverage(&mut self.coverage, &other.coverage);
+    }
+}
+
+/// Adds the coverage of another run of the same programs.
+fn add_coverage(sum: &mut Vec<FunctionCoverage>, other: &[FunctionCoverage]) {
+    if sum.is_empty() {
+        sum.extend_from_slice(other);
+    } else {
+        sum.iter_mut().zip(other).for_each(|(sum, other)| sum.add(other));
+    }
+}
+
 /// Runs all cases over the machine's cores, in their order, calling `done` after each.
 ///
 /// Each thread owns a fork of the runner and takes the next case when it is free; an executor that spreads one launch over
@@ -205,12 +222,7 @@ pub fn run_all(
     })?;
     let mut coverage: Vec<FunctionCoverage> = Vec::new();
     for mut fork in forks {
-        let own = fork.coverage()?;
-        if coverage.is_empty() {
-            coverage = own;
-        } else {
-            coverage.iter_mut().zip(&own).for_each(|(sum, other)| sum.add(other));
-        }
+        add_coverage(&mut coverage, &fork.coverage()?);
     }
     let mut kept = shelf.into_inner().unwrap_or_else(PoisonError::into_inner).kept();
     for (i, result) in results.iter_mut().enumerate() {

@@ -1,15 +1,22 @@
 //! Every kernel on every executor, each test registered by its name: on a machine without a device the tests that need one
 //! are listed as ignored, with the reason.
+//!
+//! And how near they come to their bounds: the worst utilization per kernel, output and regime, against the accepted table of each
+//! executor. A kernel that comes nearer to its bound, or further from it, is news even where it passes.
 
-use std::sync::Mutex;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use gdn_conformance::case::Case;
-use gdn_conformance::check::{CaseResult, Detail, run_all, run_case};
+use gdn_conformance::check::{CaseResult, Detail, Run, run_all, run_case};
 use gdn_conformance::cli::{Selection, open};
+use gdn_conformance::coverage::{self, Coverage};
 use gdn_conformance::family::Suite;
+use gdn_conformance::report::{Header, Report};
 use gdn_conformance::runner::Runner;
 use gdn_conformance::verdict::Disposition;
 use gdn_conformance::{cases, suites};
+use gdn_gpu::contracts;
 use libtest_mimic::{Arguments, Failed, Trial};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
@@ -17,6 +24,7 @@ use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 const CASES: u32 = 48;
 
 type Open = fn() -> Result<Runner, String>;
+type Test = Box<dyn FnOnce() -> Result<(), Failed> + Send>;
 
 #[expect(clippy::unnecessary_wraps, reason = "it is one of several ways to open a runner")]
 fn model() -> Result<Runner, String> {
@@ -54,34 +62,125 @@ fn random_cases(open: Open, suite: &'static dyn Suite) -> Result<(), Failed> {
     })
 }
 
-fn profile(open: Open, suite: &'static dyn Suite) -> Result<(), Failed> {
-    let cases = cases::profile(suite, 81);
-    let results = run_all(&open()?, &cases, Detail::Explained, |_| {}).map_err(|error| error.to_string())?.results;
-    let failed: Vec<String> = results.iter().filter(|result| !result.passed()).map(fault).collect();
-    if results.is_empty() {
+/// The profile's seed, which `check` takes by default.
+const SEED: u64 = 81;
+
+type Once = OnceLock<Result<Run, String>>;
+
+/// What comes of the default profile on an executor: run once a kernel, for whichever test asks first.
+struct Profile {
+    open: Open,
+    runs: Vec<(&'static dyn Suite, Once)>,
+}
+
+impl Profile {
+    fn new(open: Open) -> Self {
+        Self { open, runs: suites::all().map(|suite| (suite, Once::new())).collect() }
+    }
+
+    fn of(&self, kernel: &str) -> Result<&Run, Failed> {
+        let named = |(suite, _): &&(&'static dyn Suite, _)| suite.contract().kernel == kernel;
+        let (suite, run) = self.runs.iter().find(named).ok_or_else(|| format!("no suite is called {kernel}"))?;
+        let run = run.get_or_init(|| {
+            let cases = cases::profile(*suite, SEED);
+            run_all(&(self.open)()?, &cases, Detail::Explained, |_| {}).map_err(|error| error.to_string())
+        });
+        run.as_ref().map_err(|error| error.clone().into())
+    }
+}
+
+fn every_case_of_the_profile_passes(profile: &Profile, kernel: &str) -> Result<(), Failed> {
+    let run = profile.of(kernel)?;
+    let failed: Vec<String> = run.results.iter().filter(|result| !result.passed()).map(fault).collect();
+    if run.results.is_empty() {
         return Err("no case ran".into());
     }
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }
 }
 
+/// The accepted table of the virtual machine, or of an architecture.
+fn table(name: &str) -> Option<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/utilization");
+    std::fs::read_to_string(folder.join(format!("{name}.txt"))).ok()
+}
+
+fn utilization_is_the_accepted_one(profile: &Profile, selection: Selection, name: &str) -> Result<(), Failed> {
+    let accepted = table(name).ok_or_else(|| format!("there is no golden/utilization/{name}.txt"))?;
+    let mut run = Run { results: Vec::new(), coverage: Vec::new() };
+    for suite in suites::all() {
+        run.add(profile.of(suite.contract().kernel)?);
+    }
+    let (runner, _) = open(selection).map_err(|error| error.to_string())?;
+    let report = Report::of_run(Header::new("check", "full profile".into(), &runner.describe(), SEED, vec![]), &run);
+    if selection == Selection::Vm {
+        every_reachable_block_ran(&report.coverage)?;
+    }
+    let found = report.utilization_table();
+    if found == accepted {
+        return Ok(());
+    }
+    let changed: Vec<String> = accepted
+        .lines()
+        .zip(found.lines())
+        .filter(|(before, after)| before != after)
+        .map(|(before, after)| format!("- {before}\n+ {after}"))
+        .collect();
+    let how = format!("accept with `check --utilization golden/utilization/{name}.txt` if it is meant");
+    Err(format!("{} rows changed; {how}\n{}", changed.len(), changed.join("\n")).into())
+}
+
+/// The default profile reaches every basic block that some input reaches.
+fn every_reachable_block_ran(coverage: &[Coverage]) -> Result<(), Failed> {
+    if coverage.len() != contracts::all().count() {
+        return Err(format!("coverage of {} kernels, of {} there are", coverage.len(), contracts::all().count()).into());
+    }
+    let missed: Vec<String> =
+        coverage::missed(coverage).into_iter().filter(|line| line.contains("NOT REACHED")).collect();
+    if missed.is_empty() && coverage.iter().all(Coverage::is_whole) { Ok(()) } else { Err(missed.join("\n").into()) }
+}
+
 fn main() {
     let arguments = Arguments::from_args();
     let absent = gdn_gpu::cuda::open().err().map(|error| error.to_string());
+    let arch = || match open(Selection::Cuda) {
+        Ok((runner, _)) => Ok(runner.describe().arch),
+        Err(error) => Err(error.to_string()),
+    };
     let executors: [(&str, Open, Option<String>); 3] =
         [("model", model, None), ("vm", vm, None), ("cuda", cuda, absent)];
     let mut trials = Vec::new();
     for (executor, open, absent) in executors {
+        let profile = Arc::new(Profile::new(open));
+        let mut register = |statement: String, absent: Option<&String>, test: Test| {
+            let trial = Trial::test(format!("{executor}::{statement}"), test);
+            trials.push(match absent {
+                Some(reason) => trial.with_ignored_flag(true).with_kind(reason.clone()),
+                None => trial,
+            });
+        };
         for suite in suites::all() {
             let kernel = suite.contract().kernel;
-            let mut register = |statement: &str, test: fn(Open, &'static dyn Suite) -> Result<(), Failed>| {
-                let trial = Trial::test(format!("{executor}::{kernel}::{statement}"), move || test(open, suite));
-                trials.push(match &absent {
-                    Some(reason) => trial.with_ignored_flag(true).with_kind(reason.clone()),
-                    None => trial,
-                });
-            };
-            register("random_cases_stay_within_their_bounds", random_cases);
-            register("every_case_of_the_profile_passes", profile);
+            let random = format!("{kernel}::random_cases_stay_within_their_bounds");
+            register(random, absent.as_ref(), Box::new(move || random_cases(open, suite)));
+            let (passes, profile) = (format!("{kernel}::every_case_of_the_profile_passes"), Arc::clone(&profile));
+            register(passes, absent.as_ref(), Box::new(move || every_case_of_the_profile_passes(&profile, kernel)));
+        }
+        let accepted = match executor {
+            "vm" => Some((Selection::Vm, Ok("vm".to_owned()))),
+            "cuda" => {
+                let arch = arch();
+                let table = arch
+                    .and_then(|arch| table(&arch).map(|_| arch.clone()).ok_or(format!("no accepted table for {arch}")));
+                Some((Selection::Cuda, table))
+            }
+            // The model has no accepted table: it is not a kernel.
+            _ => None,
+        };
+        if let Some((selection, table)) = accepted {
+            let absent = table.as_ref().err().cloned();
+            let name = table.unwrap_or_default();
+            let test = move || utilization_is_the_accepted_one(&profile, selection, &name);
+            register("utilization_is_the_accepted_one".into(), absent.as_ref(), Box::new(test));
         }
     }
     libtest_mimic::run(&arguments, trials).exit();

@@ -21,7 +21,7 @@
 //!
 //! with e the error before the token. Rows never mix, so each has a bound of its own.
 //!
-//! An oracle in f64 drifts as well, by the same recurrence with local errors below 2⁻²⁰ of those bounds (`tests/precision` shows it
+//! An oracle in f64 drifts as well, by the same recurrence with local errors below 2⁻²⁰ of those bounds (`tests/oracle/precision` shows it
 //! against 192 bits), and so does this bound's own arithmetic: the factor 1 + 2⁻²⁰ covers both.
 //!
 //! # What the sum of the bounds cannot say

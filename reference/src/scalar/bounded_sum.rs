@@ -113,6 +113,9 @@ impl pulp::WithSimd for InVectors<'_> {
         let vectors = a_values.len();
         let (a_bounds, b_values, b_bounds) = (&a_bounds[..vectors], &b_values[..vectors], &b_bounds[..vectors]);
         let (zero, u, half_subnormal) = (simd.splat_f64s(0.0), simd.splat_f64s(U), simd.splat_f64s(HALF_SUBNORMAL));
+        // `abs_f64s` is not inlined in a build without link-time optimization.
+        let unsigned = simd.splat_f64s(f64::from_bits(!(1 << 63)));
+        let abs = |x| simd.and_f64s(x, unsigned);
         let mut least = simd.splat_f64s(f64::INFINITY);
         let mut sums = Sums { nonzero: count, ..Sums::default() };
         // One vector of lanes after the other, so that its sums stay in registers.
@@ -120,10 +123,10 @@ impl pulp::WithSimd for InVectors<'_> {
             let (mut total, mut magnitude, mut errors) = (zero, zero, zero);
             for i in (lane / S::F64_LANES..vectors).step_by(LANES / S::F64_LANES) {
                 let value = simd.mul_f64s(a_values[i], b_values[i]);
-                let of_a = simd.mul_f64s(simd.abs_f64s(a_values[i]), b_bounds[i]);
-                let of_b = simd.mul_f64s(simd.abs_f64s(b_values[i]), a_bounds[i]);
+                let of_a = simd.mul_f64s(abs(a_values[i]), b_bounds[i]);
+                let of_b = simd.mul_f64s(abs(b_values[i]), a_bounds[i]);
                 let spread = simd.add_f64s(simd.add_f64s(of_a, of_b), simd.mul_f64s(a_bounds[i], b_bounds[i]));
-                let size = simd.abs_f64s(value);
+                let size = abs(value);
                 let rounding = simd.max_f64s(simd.mul_f64s(u, simd.add_f64s(size, spread)), half_subnormal);
                 least = simd.min_f64s(least, spread);
                 total = simd.add_f64s(total, value);

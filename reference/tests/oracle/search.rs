@@ -6,17 +6,15 @@
 //! table, and searches for a few seconds from scratch. To search on from the witnesses and rewrite them:
 //!
 //! ```text
-//! SEARCH_EFFORT=30 cargo test --release -p gdn-reference --test search -- --ignored
+//! SEARCH_EFFORT=30 cargo test --release -p gdn-reference --test oracle -- search --ignored
 //! ```
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use common::Draw;
-use common::ops::{Buffer, Op};
+use crate::common::Draw;
+use crate::common::ops::{Buffer, Op};
 use gdn_reference::{Bounded, Perturbed};
 
 /// Where the search looks: small sizes, because a bound over many terms is reached only where all of them err alike.
@@ -347,7 +345,7 @@ fn the_nearest_known_evaluations_come_as_near_to_their_bounds_as_accepted() {
     assert_sound_and_sharp(&known);
     let missing: Vec<_> = goals().into_iter().filter(|goal| !known.iter().any(|w| w.goal == *goal)).collect();
     assert!(missing.is_empty(), "no witness of {missing:?}: run the search as this file's head says");
-    insta::with_settings!({snapshot_path => "../../golden/snapshots", prepend_module_to_snapshot => false}, {
+    insta::with_settings!({snapshot_path => "../../../golden/snapshots", prepend_module_to_snapshot => false}, {
         insta::assert_snapshot!("highest_utilization", text(&table(&known)));
     });
 }

@@ -1,8 +1,6 @@
 //! Identities that hold exactly, and how sharp the bounds are.
 
-mod common;
-
-use common::{Draw, lift};
+use crate::common::{Draw, lift};
 use gdn_reference::ops::{causal_conv, delta_rule, gates, l2_norm};
 use gdn_reference::scalar::{Angle, U};
 use gdn_reference::{Bounded, Budget, HeadMap, Reduction, Scalar};

@@ -2,14 +2,12 @@
 //! where the bound is zero.
 
 mod chains;
-#[path = "../common/mod.rs"]
-mod common;
 mod precise;
 
 use std::collections::BTreeMap;
 
-use common::Draw;
-use common::ops::Op;
+use crate::common::Draw;
+use crate::common::ops::{Buffer, Op};
 use gdn_reference::Bounded;
 use precise::Precise;
 
@@ -58,7 +56,7 @@ fn inputs(op: Op, kind: Kind, seed: u64) -> Vec<Vec<f32>> {
     const EDGES: [f32; 16] =
         [-1000.0, -104.0, -88.8, -88.7, -30.0, -17.0, -16.6, -1e-3, 0.0, 1e-3, 11.1, 19.9, 20.1, 88.0, 88.8, 1000.0];
     let mut draw = Draw::new(seed);
-    let mut fill = |buffer: common::ops::Buffer| {
+    let mut fill = |buffer: Buffer| {
         let (hot, n) = (draw.bits() as usize % buffer.len, buffer.len);
         let mut data: Vec<f32> = (0..n)
             .map(|i| {

@@ -8,7 +8,7 @@ use ndarray::{Array, ArrayView, ArrayViewMut, Dimension, ShapeBuilder, StrideSha
 
 /// An operation at a size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Op {
+pub(crate) enum Op {
     CausalConv {
         channels: usize,
         taps: usize,
@@ -48,15 +48,14 @@ pub enum Op {
 /// The number of a domain that stands for any other.
 type Domain = fn(f32) -> f32;
 
-/// An input: its name, its length, and its domain.
-pub struct Buffer {
-    pub name: &'static str,
-    pub len: usize,
-    pub domain: Domain,
+/// An input: its length and its domain.
+pub(crate) struct Buffer {
+    pub(crate) len: usize,
+    pub(crate) domain: Domain,
 }
 
 /// Results by output, row-major.
-pub type Outputs<T> = Vec<(&'static str, Vec<T>)>;
+pub(crate) type Outputs<T> = Vec<(&'static str, Vec<T>)>;
 
 fn finite(x: f32) -> f32 {
     if x.is_nan() { 0.0 } else { x.clamp(f32::MIN, f32::MAX) }
@@ -93,7 +92,7 @@ where
 
 impl Op {
     /// The file of the operation.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::CausalConv { .. } => "causal_conv",
             Self::L2Norm { .. } => "l2_norm",
@@ -107,7 +106,7 @@ impl Op {
     }
 
     /// The sums of the kernels that implement it.
-    pub fn budget(self) -> Budget {
+    pub(crate) fn budget(self) -> Budget {
         Budget::CUDA.with_reduction(match self {
             Self::DeltaRule { .. } => Reduction::Warp,
             Self::L2Norm { .. } | Self::GatedRmsNorm { .. } | Self::QkNormRope { .. } => Reduction::Block,
@@ -116,8 +115,8 @@ impl Op {
     }
 
     /// Its inputs.
-    pub fn buffers(self) -> Vec<Buffer> {
-        let list: Vec<(_, _, Domain)> = match self {
+    pub(crate) fn buffers(self) -> Vec<Buffer> {
+        let list: Vec<(&str, _, Domain)> = match self {
             Self::CausalConv { channels: c, taps } => {
                 vec![("x", c, finite), ("weights", taps * c, finite), ("ring", taps * c, finite)]
             }
@@ -138,11 +137,12 @@ impl Op {
             Self::OutputGate { n } => vec![("ctx", n, finite), ("g", n, finite)],
             Self::Quantize { n } => vec![("x", n, finite), ("by", n, finite)],
         };
-        list.into_iter().map(|(name, len, domain)| Buffer { name, len, domain }).collect()
+        // The names are for the reader.
+        list.into_iter().map(|(_, len, domain)| Buffer { len, domain }).collect()
     }
 
     /// Its outputs for inputs in the order of [`buffers`](Self::buffers).
-    pub fn evaluate<T: Scalar>(self, inputs: &[Vec<f32>], budget: &Budget) -> Outputs<T> {
+    pub(crate) fn evaluate<T: Scalar>(self, inputs: &[Vec<f32>], budget: &Budget) -> Outputs<T> {
         let mut x: Vec<Vec<T>> =
             inputs.iter().map(|buffer| buffer.iter().map(|&x| T::exact(f64::from(x))).collect()).collect();
         let zeros = |n: usize| vec![T::exact(0.0); n];

@@ -25,7 +25,7 @@ thread_local! {
 
 /// A number of 192 bits.
 #[derive(Clone, Copy, Debug)]
-pub struct Precise(u32);
+pub(crate) struct Precise(u32);
 
 fn with_consts<R>(body: impl FnOnce(&mut Consts) -> R) -> R {
     CONSTS.with_borrow_mut(body)
@@ -56,7 +56,7 @@ impl Precise {
     }
 
     /// Its distance from an f64, rounded to f64; zero for the same infinity, NaN where one of the two is not finite alone.
-    pub fn distance(self, from: f64) -> f64 {
+    pub(crate) fn distance(self, from: f64) -> f64 {
         self.with(|value| {
             if value.is_inf() && from == if value.is_negative() { f64::NEG_INFINITY } else { f64::INFINITY } {
                 return 0.0;
@@ -68,12 +68,12 @@ impl Precise {
         })
     }
 
-    pub fn is_nan(self) -> bool {
+    pub(crate) fn is_nan(self) -> bool {
         self.with(BigFloat::is_nan)
     }
 
     /// Empties the arena but for the numbers given, which keep their values. All other numbers of the thread are void.
-    pub fn keep_only<'a>(kept: impl Iterator<Item = &'a mut Self>) {
+    pub(crate) fn keep_only<'a>(kept: impl Iterator<Item = &'a mut Self>) {
         ARENA.with_borrow_mut(|arena| {
             let mut next = Vec::new();
             for number in kept {
@@ -85,13 +85,13 @@ impl Precise {
     }
 
     /// Whether anything overflowed since the last time that this was asked.
-    pub fn overflowed() -> bool {
+    pub(crate) fn overflowed() -> bool {
         OVERFLOWED.replace(false)
     }
 }
 
 /// A multi-precision number as an f64, truncated to 53 bits; 0 below f64's normal range.
-pub fn about(value: &BigFloat) -> f64 {
+pub(crate) fn about(value: &BigFloat) -> f64 {
     if value.is_inf() {
         return if value.is_negative() { f64::NEG_INFINITY } else { f64::INFINITY };
     }

@@ -1,9 +1,7 @@
 //! Bounds are sound: f32 evaluations in random orders, fused or not, with every function at an end of its budget, in every accepted
 //! form, stay within them.
 
-mod common;
-
-use common::{Draw, accepted_by, lift};
+use crate::common::{Draw, accepted_by, lift};
 use gdn_reference::ops::{causal_conv, delta_rule, gated_rms_norm, gates, l2_norm, output_gate, qk_norm_rope};
 use gdn_reference::{Bounded, Budget, HeadMap, Perturbed, Reduction, Scalar};
 use ndarray::{Array1, Array2, Array3};

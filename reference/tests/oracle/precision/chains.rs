@@ -5,9 +5,9 @@ use gdn_reference::ops::delta_rule::{self, Inputs};
 use gdn_reference::{Bounded, Budget, ChainBound, HeadMap, Reduction, Scalar, ShapeError};
 use ndarray::{Array1, Array2, Array3, ArrayView2};
 
-use crate::PART;
+use super::PART;
+use super::precise::Precise;
 use crate::common::{Draw, lift};
-use crate::precise::Precise;
 
 const BUDGET: Budget = Budget::CUDA.with_reduction(Reduction::Warp);
 

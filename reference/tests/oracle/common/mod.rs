@@ -1,31 +1,30 @@
 //! Random arrays, lifting into a scalar, and the check that a kernel's answers are accepted.
-#![allow(dead_code, unreachable_pub, missing_docs)]
 
-pub mod ops;
+pub(crate) mod ops;
 
 use gdn_reference::{Bounded, Perturbed, Scalar};
 use ndarray::{Array, Dimension, ShapeBuilder};
 
 /// A generator of normally distributed f32 (`SplitMix64`, and the sum of twelve uniforms).
-pub struct Draw(u64);
+pub(crate) struct Draw(u64);
 
 impl Draw {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x2545_f491_4f6c_dd1d))
     }
 
-    pub fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
 
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| (self.bits() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
     }
 
-    pub fn array<Sh: ShapeBuilder>(&mut self, shape: Sh, scale: f64) -> Array<f32, Sh::Dim> {
+    pub(crate) fn array<Sh: ShapeBuilder>(&mut self, shape: Sh, scale: f64) -> Array<f32, Sh::Dim> {
         Array::from_shape_simple_fn(shape, || {
             (self.normal() * scale).clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
         })
@@ -33,12 +32,12 @@ impl Draw {
 }
 
 /// Inputs as a scalar holds them.
-pub fn lift<T: Scalar, D: Dimension>(array: &Array<f32, D>) -> Array<T, D> {
+pub(crate) fn lift<T: Scalar, D: Dimension>(array: &Array<f32, D>) -> Array<T, D> {
     array.mapv(|x| T::exact(f64::from(x)))
 }
 
 /// Asserts that what a kernel answers, for several ways to make use of its freedom, is within the bounds.
-pub fn accepted_by(bounds: &[Bounded], seed: u64, kernel: impl Fn() -> Vec<Perturbed>) {
+pub(crate) fn accepted_by(bounds: &[Bounded], seed: u64, kernel: impl Fn() -> Vec<Perturbed>) {
     for way in 0..6 {
         let got = Perturbed::with_seed(seed * 100 + way, &kernel);
         assert_eq!(got.len(), bounds.len());
