@@ -65,32 +65,30 @@ fn random_cases(open: Open, suite: &'static dyn Suite) -> Result<(), Failed> {
 /// The profile's seed, which `check` takes by default.
 const SEED: u64 = 81;
 
-type Once = OnceLock<Result<Run, String>>;
-
 /// What comes of the default profile on an executor: run once a kernel, for whichever test asks first.
-struct Profile {
+struct ProfileRuns {
     open: Open,
-    runs: Vec<(&'static dyn Suite, Once)>,
+    runs: Vec<OnceLock<Result<Run, String>>>,
 }
 
-impl Profile {
+impl ProfileRuns {
     fn new(open: Open) -> Self {
-        Self { open, runs: suites::all().map(|suite| (suite, Once::new())).collect() }
+        Self { open, runs: suites::all().map(|_| OnceLock::new()).collect() }
     }
 
-    fn of(&self, kernel: &str) -> Result<&Run, Failed> {
-        let named = |(suite, _): &&(&'static dyn Suite, _)| suite.contract().kernel == kernel;
-        let (suite, run) = self.runs.iter().find(named).ok_or_else(|| format!("no suite is called {kernel}"))?;
-        let run = run.get_or_init(|| {
-            let cases = cases::profile(*suite, SEED);
+    fn of(&self, suite: &'static dyn Suite) -> Result<&Run, Failed> {
+        let same = |other: &dyn Suite| other.contract().kernel == suite.contract().kernel;
+        let place = suites::all().position(same).ok_or("the suite is not registered")?;
+        let run = self.runs[place].get_or_init(|| {
+            let cases = cases::profile(suite, SEED);
             run_all(&(self.open)()?, &cases, Detail::Explained, |_| {}).map_err(|error| error.to_string())
         });
         run.as_ref().map_err(|error| error.clone().into())
     }
 }
 
-fn every_case_of_the_profile_passes(profile: &Profile, kernel: &str) -> Result<(), Failed> {
-    let run = profile.of(kernel)?;
+fn every_case_of_the_profile_passes(profile: &ProfileRuns, suite: &'static dyn Suite) -> Result<(), Failed> {
+    let run = profile.of(suite)?;
     let failed: Vec<String> = run.results.iter().filter(|result| !result.passed()).map(fault).collect();
     if run.results.is_empty() {
         return Err("no case ran".into());
@@ -104,11 +102,11 @@ fn table(name: &str) -> Option<String> {
     std::fs::read_to_string(folder.join(format!("{name}.txt"))).ok()
 }
 
-fn utilization_is_the_accepted_one(profile: &Profile, selection: Selection, name: &str) -> Result<(), Failed> {
+fn utilization_is_the_accepted_one(profile: &ProfileRuns, selection: Selection, name: &str) -> Result<(), Failed> {
     let accepted = table(name).ok_or_else(|| format!("there is no golden/utilization/{name}.txt"))?;
     let mut run = Run { results: Vec::new(), coverage: Vec::new() };
     for suite in suites::all() {
-        run.add(profile.of(suite.contract().kernel)?);
+        run.add(profile.of(suite)?);
     }
     let (runner, _) = open(selection).map_err(|error| error.to_string())?;
     let report = Report::of_run(Header::new("check", "full profile".into(), &runner.describe(), SEED, vec![]), &run);
@@ -150,7 +148,7 @@ fn main() {
         [("model", model, None), ("vm", vm, None), ("cuda", cuda, absent)];
     let mut trials = Vec::new();
     for (executor, open, absent) in executors {
-        let profile = Arc::new(Profile::new(open));
+        let profile = Arc::new(ProfileRuns::new(open));
         let mut register = |statement: String, absent: Option<&String>, test: Test| {
             let trial = Trial::test(format!("{executor}::{statement}"), test);
             trials.push(match absent {
@@ -163,7 +161,7 @@ fn main() {
             let random = format!("{kernel}::random_cases_stay_within_their_bounds");
             register(random, absent.as_ref(), Box::new(move || random_cases(open, suite)));
             let (passes, profile) = (format!("{kernel}::every_case_of_the_profile_passes"), Arc::clone(&profile));
-            register(passes, absent.as_ref(), Box::new(move || every_case_of_the_profile_passes(&profile, kernel)));
+            register(passes, absent.as_ref(), Box::new(move || every_case_of_the_profile_passes(&profile, suite)));
         }
         let accepted = match executor {
             "vm" => Some((Selection::Vm, Ok("vm".to_owned()))),

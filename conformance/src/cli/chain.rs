@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table};
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, Outputs, PASS, Parts, Subject, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Parts, Subject, announce, not_run, progress, tell_not_run};
 use crate::chains::{self, ChainCurve, ChainPlan, ChainRegime};
 use crate::error::Error;
 use crate::report::{Header, Report, STYLE};
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     // A chain repeats one launch, which `check` looks at.
     let (runner, absent) = args.subject.runner(Options { checks: false, ..Options::default() })?;
     let description = runner.describe();
-    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    announce(&description);
     let mut regimes = if args.regime.is_empty() { ChainRegime::ALL.to_vec() } else { args.regime.clone() };
     regimes.retain(|regime| args.parts.has(&regime.to_string()));
     let bar = progress(regimes.len(), "chains");
@@ -56,9 +56,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
             say!("{}: {}: {}", verdict.disposition, verdict.output, verdict.detail);
         }
     }
-    for line in not_run(absent.as_deref()) {
-        detail!("not run: {line}");
-    }
+    tell_not_run(&not_run(absent.as_deref()));
     let names: Vec<String> = args.regime.iter().map(ToString::to_string).collect();
     let selection = format!("{}, {} tokens", super::words(&names, "every regime"), args.tokens);
     let header = Header::new("chain", selection, &description, args.seed, not_run(absent.as_deref()));

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, Outputs, PASS, Parts, Selection, Subject, failures, not_run, parts, progress};
+use super::{
+    NONCONFORMANT, Outputs, PASS, Parts, Selection, Subject, announce, failures, not_run, parts, progress, tell_not_run,
+};
 use crate::agreement;
 use crate::case::Case;
 use crate::cases::Profile;
@@ -86,9 +88,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     for line in &after {
         say!("{line}");
     }
-    for line in &report.header.not_run {
-        detail!("not run: {line}");
-    }
+    tell_not_run(&report.header.not_run);
     let failed = report.failures().count();
     say!("{} cases, {} verdicts, {failed} not passed", report.cases(), report.records.len());
     args.outputs.write(&report, args.subject.kernels.as_deref())?;
@@ -111,7 +111,7 @@ fn here(args: &Args) -> Result<(Report, Vec<String>), Error> {
         cases.into_iter().enumerate().filter(|(_, case)| args.parts.has(&case.to_string())).collect();
     let (places, cases): (Vec<usize>, Vec<Case>) = part.into_iter().unzip();
     let description = runner.describe();
-    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    announce(&description);
 
     let bar = progress(cases.len(), "cases");
     let run = check::run_all(&runner, &cases, Detail::Explained, |result: &CaseResult| {

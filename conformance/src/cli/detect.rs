@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use comfy_table::{CellAlignment, Table};
 
-use super::{NONCONFORMANT, Outputs, PASS, Parts, Selection, executor, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Parts, Selection, announce, executor, not_run, progress, tell_not_run};
 use crate::detect::{self, Limit, RULES};
 use crate::error::Error;
 use crate::files::{folder_of, write_whole};
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     }
     let (executor, absent) = executor(args.executor)?;
     let description = executor.describe();
-    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    announce(&description);
     for kernel in &args.kernel {
         crate::suites::find(kernel)?;
     }
@@ -63,9 +63,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let table = table(&limits).to_string();
     let text = table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     say!("{text}");
-    for line in not_run(absent.as_deref()) {
-        detail!("not run: {line}");
-    }
+    tell_not_run(&not_run(absent.as_deref()));
     let blind = limits.iter().filter(|limit| limit.limits[0].is_none()).count();
     say!("{} terms, {blind} of them not seen", limits.len());
     let selection = super::words(&args.kernel, "every term");

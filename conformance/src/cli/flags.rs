@@ -9,7 +9,9 @@ use gdn_gpu::executor::Program;
 use gdn_gpu::vm::{Approximation, Options};
 use gdn_gpu::{contracts, ptx};
 
-use super::{NONCONFORMANT, Outputs, PASS, Selection, executor_with, not_run, program, progress};
+use super::{
+    NONCONFORMANT, Outputs, PASS, Selection, announce, executor_with, not_run, program, progress, tell_not_run,
+};
 use crate::cases;
 use crate::check::CaseResult;
 use crate::error::Error;
@@ -69,7 +71,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let description = executor.describe();
     let on_device = description.executor == "cuda";
     let archs = if args.arch.is_empty() { archs(&description.arch) } else { args.arch.clone() };
-    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    announce(&description);
 
     let sources = match &args.kernels {
         None => Source::ALL.map(gdn_gpu::program).into(),
@@ -103,9 +105,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
 
     let text = tables(&rows, on_device && !args.no_speed);
     say!("{text}");
-    for line in &left_out {
-        detail!("not run: {line}");
-    }
+    tell_not_run(&left_out);
     let selection = match &args.kernels {
         Some(path) => format!("{} of {}", super::words(&args.kernel, "every kernel"), path.display()),
         None => super::words(&args.kernel, "every kernel"),

@@ -8,7 +8,7 @@ use gdn_gpu::contracts;
 use gdn_gpu::executor::{Code, Description, Program};
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, Outputs, PASS, Subject, failures, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Subject, announce, failures, not_run, progress, tell_not_run};
 use crate::agreement;
 use crate::case::Case;
 use crate::cases;
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let path = baseline::path(&args.baseline, &description);
     // Asked before long work. Accepting starts a baseline where there is none; one that is there must be whole to be added to.
     let accepted = if args.accept && !path.exists() { None } else { Some(Baseline::read(&path)?) };
-    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    announce(&description);
     let kernels = kernels(args, &mut runner)?;
 
     let (mut report, mut measured) = measure(args, &mut runner, &description, &kernels)?;
@@ -81,9 +81,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     if !report.changes.is_empty() {
         detail!("{}", table(&report.changes));
     }
-    for line in &report.header.not_run {
-        detail!("not run: {line}");
-    }
+    tell_not_run(&report.header.not_run);
     say!("{}", summary(&report.changes, kernels.len(), &path));
     args.outputs.write(&report, args.subject.kernels.as_deref())?;
     Ok(if report.passed() { PASS } else { NONCONFORMANT })
@@ -253,9 +251,7 @@ fn accept(
     for line in failures::lines(report) {
         say!("{line}");
     }
-    for line in &report.header.not_run {
-        detail!("not run: {line}");
-    }
+    tell_not_run(&report.header.not_run);
     let problems = report.problems();
     if !problems.is_empty() {
         for problem in &problems {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use gdn_gpu::Executor;
-use gdn_gpu::executor::{Code, Program};
+use gdn_gpu::executor::{Code, Description, Program};
 use gdn_gpu::vm::{Options, VmExecutor};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -264,6 +264,18 @@ fn progress(length: usize, of: &'static str) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// Says who runs the kernels.
+fn announce(description: &Description) {
+    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+}
+
+/// Says what a run left out, and why.
+fn tell_not_run(lines: &[String]) {
+    for line in lines {
+        detail!("not run: {line}");
+    }
 }
 
 /// What a run without a device leaves out.

@@ -11,7 +11,7 @@ use gdn_gpu::Executor;
 use gdn_gpu::vm::Options;
 use serde::{Deserialize, Serialize};
 
-use super::{NONCONFORMANT, Outputs, PASS, Parts, Selection, executor_with, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Parts, Selection, announce, executor_with, not_run, progress, tell_not_run};
 use crate::cases::{self, Profile};
 use crate::error::Error;
 use crate::files::{folder_of, write_whole};
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     if args.worker {
         return worker(executor.as_ref(), &selected, args);
     }
-    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    announce(&description);
     let bar = progress(selected.len(), "mutants");
     let start = Instant::now();
     let done = |fate: &Fate| {
@@ -126,9 +126,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
             }
         }
     }
-    for line in not_run(absent.as_deref()) {
-        detail!("not run: {line}");
-    }
+    tell_not_run(&not_run(absent.as_deref()));
     say!(
         "{} mutants, {killed} killed, {equivalent} equivalent, {let_through} let through by the device, {wrong} not as they \
          should be, {:.1} s",

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use gdn_gpu::probe::{self, PROBES, Probe, Sweep};
 
-use super::{NONCONFORMANT, Outputs, PASS, Selection, executor, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Selection, announce, executor, not_run, progress, tell_not_run};
 use crate::error::Error;
 use crate::files::{folder_of, write_whole};
 use crate::probe::{Function, table};
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
             format!("takes the worst of all arguments, and {count} would be measured; add --arguments all"),
         ));
     }
-    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    announce(&description);
 
     let of = |probe: &Probe| match sweep {
         Sweep::All => probe.arguments,
@@ -108,9 +108,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
         apart(|agreement| agreement.values),
         apart(|agreement| agreement.bounds)
     );
-    for line in &left_out {
-        detail!("not run: {line}");
-    }
+    tell_not_run(&left_out);
     let failed = report.functions.iter().filter(|record| !record.passed).count();
     let arguments: u64 = report.functions.iter().map(|record| record.arguments).sum();
     let seconds: f64 = report.functions.iter().map(|record| record.seconds).sum();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use comfy_table::{CellAlignment, Table};
 
-use super::{NONCONFORMANT, Outputs, PASS};
+use super::{NONCONFORMANT, Outputs, PASS, tell_not_run};
 use crate::error::Error;
 use crate::report::{Report, Reports, STYLE, merge, schema};
 
@@ -39,9 +39,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
             problems += 1;
             say!("{} on {}: {problem}", report.header.command, report.header.executor);
         }
-        for line in &report.header.not_run {
-            detail!("not run: {line}");
-        }
+        tell_not_run(&report.header.not_run);
     }
     let verdict = if problems == 0 && !merged.reports.is_empty() { "passed" } else { "FAILED" };
     say!("{} reports, {problems} problems: {verdict}", merged.reports.len());

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use comfy_table::Table;
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, Outputs, PASS, Subject, not_run, progress};
+use super::{NONCONFORMANT, Outputs, PASS, Subject, announce, not_run, progress, tell_not_run};
 use crate::case::Case;
 use crate::cases::{self, Profile};
 use crate::check::{self, CaseResult};
@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     }
     let (mut runner, absent) = args.subject.runner(Options::default())?;
     let description = runner.describe();
-    detail!("executor: {} — {} ({})", description.executor, description.device, description.versions);
+    announce(&description);
     let mut left_out = not_run(absent.as_deref());
     let sanitized = match sanitize::find() {
         Some(program) if description.executor == "cuda" => tools(args, &program)?,
@@ -65,9 +65,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
             say!("FAILED: {}: {finding}", tool.tool);
         }
     }
-    for line in &left_out {
-        detail!("not run: {line}");
-    }
+    tell_not_run(&left_out);
     let count: usize = sanitized.iter().map(|tool| tool.findings.len()).sum();
     say!("{} tools, {count} findings", sanitized.len());
     let mut selection = format!("{} profile", args.profile.name());

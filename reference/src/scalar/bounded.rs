@@ -40,6 +40,15 @@ pub(super) fn rounding(magnitude: f64) -> f64 {
     (U * magnitude).max(HALF_SUBNORMAL)
 }
 
+/// The bound of a product in range, of the error before rounding. The f64 product of two f32 is exact, so the test for exactness is too.
+#[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+#[inline(always)]
+pub(super) fn rounded_product(value: f64, spread: f64) -> f64 {
+    let rounded = spread + rounding(value.abs() + spread);
+    // Both sides are there: a choice, and no branch, so that a loop over it is in vectors.
+    if (spread == 0.0) & is_f32(value) { 0.0 } else { rounded }
+}
+
 impl Bounded {
     /// A value that f32 cannot hold exactly but that a kernel holds to within `bound`.
     pub const fn within(value: f64, bound: f64) -> Self {
@@ -126,24 +135,33 @@ impl Bounded {
         self.bound > 0.0 && self.value.abs() <= self.bound
     }
 
-    /// The product: e = |a|·eᵦ + |b|·eₐ + eₐ·eᵦ, and the rounding. The f64 product of two f32 is exact, so the test for exactness is too.
+    /// The product before rounding, and its error: |a|·eᵦ + |b|·eₐ + eₐ·eᵦ.
+    #[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+    #[inline(always)]
+    pub(super) fn before_rounding(self, rhs: Self) -> (f64, f64) {
+        let spread = self.value.abs() * rhs.bound + rhs.value.abs() * self.bound + self.bound * rhs.bound;
+        (self.value * rhs.value, spread)
+    }
+
+    /// The product.
     ///
     /// A product that is `FUSED` into an addition may or may not be rounded, so its overflow is for the addition to judge: it is
     /// handed on as a value beyond the range of f32.
     #[expect(clippy::inline_always, reason = "the inner loop of the delta rule: a call costs as much as its body")]
     #[inline(always)]
     pub(super) fn product<const FUSED: bool>(self, rhs: Self) -> Self {
-        let value = self.value * rhs.value;
-        let spread = self.value.abs() * rhs.bound + rhs.value.abs() * self.bound + self.bound * rhs.bound;
-        let magnitude = value.abs() + spread;
-        if magnitude < OVERFLOW {
-            let exact = spread == 0.0 && is_f32(value);
-            return Self { value, bound: if exact { 0.0 } else { spread + rounding(magnitude) } };
+        let (value, spread) = self.before_rounding(rhs);
+        if value.abs() + spread < OVERFLOW {
+            return Self { value, bound: rounded_product(value, spread) };
         }
         if !(self.is_finite() && rhs.is_finite()) {
             return Self::infinite_product(self, rhs, value);
         }
-        if FUSED { Self { value, bound: spread + rounding(magnitude) } } else { Self::out_of_range(value, spread) }
+        if FUSED {
+            Self { value, bound: spread + rounding(value.abs() + spread) }
+        } else {
+            Self::out_of_range(value, spread)
+        }
     }
 
     /// A product with a factor that is not finite; infinity times what may be zero, positive or negative is undetermined.

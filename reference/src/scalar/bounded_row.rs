@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use ndarray::{ArrayView1, ArrayViewMut1};
 
-use super::bounded::{Bounded, OVERFLOW, is_f32, rounding};
+use super::bounded::{Bounded, OVERFLOW, rounded_product};
 use super::bounded_sum::{self, Parts};
 use super::{Reduction, Row, Scalar, U};
 
@@ -127,8 +127,8 @@ impl pulp::NullaryFnOnce for Scale<'_> {
         let (bounds, x_values, x_bounds) = (&mut bounds[..n], &x_values[..n], &x_bounds[..n]);
         let mut usual = true;
         for i in 0..n {
-            let (value, spread) = product(factor, x_values[i], x_bounds[i]);
-            bounds[i] = of_product(value, spread);
+            let (value, spread) = factor.before_rounding(Bounded { value: x_values[i], bound: x_bounds[i] });
+            bounds[i] = rounded_product(value, spread);
             values[i] = value;
             usual &= value.abs() + spread < OVERFLOW;
         }
@@ -155,8 +155,8 @@ impl pulp::NullaryFnOnce for ScaleAndAdd<'_> {
         let (y_values, y_bounds) = (&y_values[..n], &y_bounds[..n]);
         let mut usual = true;
         for i in 0..n {
-            let (product, spread) = product(factor, x_values[i], x_bounds[i]);
-            let of_product = of_product(product, spread);
+            let (product, spread) = factor.before_rounding(Bounded { value: x_values[i], bound: x_bounds[i] });
+            let of_product = rounded_product(product, spread);
             let value = product + y_values[i];
             let spread = of_product + y_bounds[i];
             let magnitude = value.abs() + spread;
@@ -171,20 +171,6 @@ impl pulp::NullaryFnOnce for ScaleAndAdd<'_> {
         }
         usual
     }
-}
-
-/// The product before rounding, and its error.
-#[inline(always)]
-fn product(factor: Bounded, value: f64, bound: f64) -> (f64, f64) {
-    let spread = factor.value.abs() * bound + value.abs() * factor.bound + factor.bound * bound;
-    (factor.value * value, spread)
-}
-
-/// The bound of a product. Both sides of the choice are computed: it is no branch.
-#[inline(always)]
-fn of_product(value: f64, spread: f64) -> f64 {
-    let rounded = spread + rounding(value.abs() + spread);
-    if (spread == 0.0) & is_f32(value) { 0.0 } else { rounded }
 }
 
 /// The largest magnitude, or infinity.

@@ -13,7 +13,7 @@ use std::slice::SliceIndex;
 
 use pulp::Simd;
 
-use super::bounded::{Bounded, HALF_SUBNORMAL, OVERFLOW, is_f32, rounding};
+use super::bounded::{Bounded, HALF_SUBNORMAL, OVERFLOW, is_f32, rounded_product};
 use super::bounded_row::ARCH;
 use super::{Reduction, U};
 
@@ -67,13 +67,11 @@ impl Sums {
     /// Adds products one by one, the first of them to the first lane.
     fn add(&mut self, pairs: impl Iterator<Item = (Bounded, Bounded)>) {
         for (i, (a, b)) in pairs.enumerate() {
-            let value = a.value * b.value;
-            let spread = a.value.abs() * b.bound + b.value.abs() * a.bound + a.bound * b.bound;
-            let exact = spread == 0.0 && is_f32(value);
+            let (value, spread) = a.before_rounding(b);
             let lane = i % LANES;
             self.total[lane] += value;
             self.magnitude[lane] += value.abs();
-            self.errors[lane] += if exact { 0.0 } else { spread + rounding(value.abs() + spread) };
+            self.errors[lane] += rounded_product(value, spread);
             // Only a zero without error has a zero bound and value both.
             self.nonzero += usize::from(value.abs() + spread != 0.0);
         }

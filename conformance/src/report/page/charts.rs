@@ -1,11 +1,14 @@
 //! Charts of a page, as SVG. What is ink becomes the page's own colour, so that a chart is read on light and dark ground alike; the
 //! other colours are of middle brightness.
 
+use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Mesh<'a, 'b> = MeshStyle<'a, 'b, RangedCoordf64, RangedCoordf64, SVGBackend<'a>>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// What stands for the page's own colour until the chart is done.
@@ -108,19 +111,13 @@ pub(super) fn strips(name: &str, rows: &[Strip], axis: Axis<'_>) -> Result<Strin
         builder.margin_top(8).margin_right(24).x_label_area_size(44).y_label_area_size(labels);
         let mut chart = builder.build_cartesian_2d(low..high, -0.6..rows.len() as f64 - 0.4)?;
         let format = |x: &f64| number(*x, axis.log);
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
+        let mut mesh = chart.configure_mesh();
+        mesh.disable_y_mesh()
             .disable_y_axis()
             .x_labels(if axis.log { (high - low) as usize + 1 } else { 9 })
             .x_label_formatter(&format)
-            .x_desc(axis.title)
-            .axis_style(INK.mix(0.5))
-            .bold_line_style(INK.mix(0.12))
-            .light_line_style(INK.mix(0.0))
-            .label_style((FONT, 12).into_font().color(&INK))
-            .axis_desc_style((FONT, 13).into_font().color(&INK))
-            .draw()?;
+            .x_desc(axis.title);
+        in_ink(&mut mesh).draw()?;
         let last = rows.len() as f64 - 1.0;
         if let Some(x) = axis.line.map(at) {
             let ends = [(x, -0.6), (x, last + 0.6)];
@@ -152,6 +149,15 @@ pub(super) fn strips(name: &str, rows: &[Strip], axis: Axis<'_>) -> Result<Strin
     })
 }
 
+/// Axes and their words in ink, lines across the chart faint.
+fn in_ink<'a, 'b, 'm>(mesh: &'m mut Mesh<'a, 'b>) -> &'m mut Mesh<'a, 'b> {
+    mesh.axis_style(INK.mix(0.5))
+        .bold_line_style(INK.mix(0.12))
+        .light_line_style(INK.mix(0.0))
+        .label_style((FONT, 12).into_font().color(&INK))
+        .axis_desc_style((FONT, 13).into_font().color(&INK))
+}
+
 /// Lines over tokens, both axes logarithmic.
 pub(super) fn lines(name: &str, lines: &[Line], title: &str) -> Result<String, String> {
     let points = || lines.iter().flat_map(|line| &line.points).filter(|(x, y)| *x > 0.0 && *y > 0.0 && y.is_finite());
@@ -166,19 +172,13 @@ pub(super) fn lines(name: &str, lines: &[Line], title: &str) -> Result<String, S
         builder.margin_top(10).margin_right(20).x_label_area_size(42).y_label_area_size(56);
         let mut chart = builder.build_cartesian_2d(left.max(0.0)..right, low..high)?;
         let format = |x: &f64| number(*x, true);
-        chart
-            .configure_mesh()
-            .x_labels((right - left) as usize + 1)
+        let mut mesh = chart.configure_mesh();
+        mesh.x_labels((right - left) as usize + 1)
             .y_labels(((high - low) as usize + 1).min(10))
             .x_label_formatter(&format)
             .y_label_formatter(&format)
-            .x_desc(title)
-            .axis_style(INK.mix(0.5))
-            .bold_line_style(INK.mix(0.12))
-            .light_line_style(INK.mix(0.0))
-            .label_style((FONT, 12).into_font().color(&INK))
-            .axis_desc_style((FONT, 13).into_font().color(&INK))
-            .draw()?;
+            .x_desc(title);
+        in_ink(&mut mesh).draw()?;
         for line in lines {
             let style = if line.bound { ORANGE } else { BLUE }.stroke_width(2);
             let seen = line.points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0 && y.is_finite());
