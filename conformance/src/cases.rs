@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::family::Suite;
 use crate::kill;
 use crate::regime::Regime;
+use crate::suites;
 
 /// Scales of the default profile, as powers of two, in turn.
 const SCALES: [i32; 3] = [0, -7, 7];
@@ -44,7 +45,7 @@ const SMOKE: &str = include_str!("../../golden/smoke.txt");
 /// # Errors
 /// Where a line is no case any more; `mutants --smoke golden/smoke.txt` makes it anew.
 pub fn smoke() -> Result<Vec<Case>, Error> {
-    SMOKE.lines().map(str::parse).collect()
+    Ok(SMOKE.lines().map(str::parse).collect::<Result<_, suites::Error>>()?)
 }
 
 /// The cases of one kernel in a profile that mutants are run on: smallest first, the models' layers left out.

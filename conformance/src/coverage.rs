@@ -103,17 +103,6 @@ impl Coverage {
     }
 }
 
-/// A way out of a conditional branch that no input of the contract's domain takes, and everything behind it.
-#[derive(Clone, Copy, Debug)]
-pub struct Unreachable {
-    /// What stands in the block that ends in the branch: the constant of its comparison.
-    pub branch: &'static str,
-    /// Whether it is the taken branch that is never seen, or its passing by.
-    pub taken: bool,
-    /// Why.
-    pub reason: &'static str,
-}
-
 /// Whether a block's branch is the one that follows a constant's comparison, or another on the same predicate: the compiler sets
 /// each predicate once.
 fn branches_as(function: &FunctionCoverage, block: &BlockCoverage, constant: &str) -> bool {

@@ -9,26 +9,9 @@ use gdn_reference::ShapeError;
 /// Why a command could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A name that nothing has.
-    #[error("unknown {what} `{given}`{}", did_you_mean(.nearest.as_deref()))]
-    Unknown {
-        /// What sort of name.
-        what: &'static str,
-        /// The name given.
-        given: String,
-        /// The nearest valid name.
-        nearest: Option<String>,
-    },
-    /// A case line that does not parse.
-    #[error("malformed case line `{line}`: {problem}; a case reads like `{example}`")]
-    CaseLine {
-        /// The line.
-        line: String,
-        /// What is wrong.
-        problem: String,
-        /// A valid line.
-        example: String,
-    },
+    /// A name that nothing has, or a line that is no case.
+    #[error(transparent)]
+    Suite(#[from] gdn_suites::Error),
     /// A shape or value outside of a contract.
     #[error(transparent)]
     Domain(#[from] DomainError),
@@ -97,10 +80,6 @@ pub enum Error {
     },
 }
 
-fn did_you_mean(name: Option<&str>) -> String {
-    name.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
-}
-
 impl Error {
     /// A problem with a file.
     pub fn file(path: &Path, problem: impl Into<String>) -> Self {
@@ -109,8 +88,6 @@ impl Error {
 
     /// An unknown name, with the nearest of the valid ones.
     pub fn unknown<'a>(what: &'static str, given: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
-        let nearest =
-            valid.into_iter().min_by_key(|name| strsim::damerau_levenshtein(name, given)).map(ToOwned::to_owned);
-        Self::Unknown { what, given: given.to_owned(), nearest }
+        gdn_suites::Error::unknown(what, given, valid).into()
     }
 }

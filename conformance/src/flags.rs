@@ -35,7 +35,7 @@ pub const SETS: [Set; 6] = [
 /// Finds a set by its name.
 ///
 /// # Errors
-/// [`Error::Unknown`] with the nearest name that there is.
+/// [`Error::Suite`] with the nearest name that there is.
 pub fn find(name: &str) -> Result<&'static Set, Error> {
     let found = SETS.iter().find(|set| set.name == name);
     found.ok_or_else(|| Error::unknown("set of compile options", name, SETS.iter().map(|set| set.name)))

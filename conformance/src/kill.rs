@@ -146,7 +146,7 @@ impl Fate {
 /// The cases of a kernel in the matrix: its profile without the largest layers, smallest first.
 ///
 /// # Errors
-/// [`Error::Unknown`] for a kernel without a suite.
+/// [`Error::Suite`] for a kernel without a suite.
 pub fn matrix_cases(kernel: &str, seed: u64) -> Result<Vec<Case>, Error> {
     let mut cases = cases::profile(suites::find(kernel)?, seed);
     cases.retain(|case| cost(case) <= LARGEST);
@@ -287,7 +287,7 @@ pub fn killing_set(fates: &[Fate]) -> Vec<Case> {
 /// The mutants of a selection by name; every one where there is none.
 ///
 /// # Errors
-/// [`Error::Unknown`] with the nearest name.
+/// [`Error::Suite`] with the nearest name.
 pub fn select(names: &[String]) -> Result<Vec<&'static Mutant>, Error> {
     if names.is_empty() {
         return Ok(mutants::all().collect());

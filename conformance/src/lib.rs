@@ -6,32 +6,26 @@
 //! [`mutants`] are kernels that are known to be wrong: [`kill`], [`detect`] and [`which`] are built on them.
 #![forbid(unsafe_code)]
 
+pub use gdn_suites::{self as suites, case, draw, family, localize, regime, tokens, verdict};
+
 pub mod agreement;
 pub mod capsule;
-pub mod case;
 pub mod cases;
 pub mod chains;
 pub mod check;
 pub mod cli;
 pub mod coverage;
 pub mod detect;
-pub mod draw;
 pub mod error;
-pub mod family;
 pub mod files;
 pub mod flags;
 pub mod gate;
 pub mod kill;
-pub mod localize;
 pub mod mutants;
 pub mod probe;
-pub mod regime;
 pub mod replay;
 pub mod report;
 pub mod runner;
 pub mod sanitize;
-pub mod suites;
-pub mod tokens;
-pub mod verdict;
 pub mod which;
 pub mod workers;

@@ -15,7 +15,7 @@ fn every_family_has_its_file_in_every_crate() {
         for place in [
             format!("gpu/kernels/{family}.cu"),
             format!("gpu/src/contracts/{family}.rs"),
-            format!("conformance/src/suites/{family}.rs"),
+            format!("conformance/suites/src/{family}.rs"),
         ] {
             if !root.join(&place).is_file() {
                 missing.push(place);

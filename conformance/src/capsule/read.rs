@@ -52,7 +52,8 @@ impl Reader<'_> {
                 "is a capsule of schema {schema}, written by version {version}; this version reads schema {SCHEMA}"
             )));
         }
-        let case: Case = self.text("case")?.parse().map_err(|error: Error| self.wrong(error.to_string()))?;
+        let case: Case =
+            self.text("case")?.parse().map_err(|error: gdn_suites::Error| self.wrong(error.to_string()))?;
         let number = |key: &str| {
             let text = self.text(key)?;
             text.parse().map_err(|_| self.wrong(format!("metadata `{key}` = `{text}` is not a number in range")))

@@ -172,7 +172,7 @@ fn selection(args: &Args) -> String {
 
 fn select(args: &Args) -> Result<Vec<Case>, Error> {
     if !args.case.is_empty() {
-        return args.case.iter().map(|line| line.parse()).collect();
+        return args.case.iter().map(|line| Ok(line.parse()?)).collect();
     }
     let kernels: Vec<&'static dyn Suite> = if args.kernel.is_empty() {
         suites::all().collect()

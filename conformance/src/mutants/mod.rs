@@ -168,7 +168,7 @@ pub struct Convention {
 /// Narrowing helpers, then a kernel's shipped source with edits.
 ///
 /// # Errors
-/// [`Error::Patch`] where an edit's text does not stand in the source exactly once; [`Error::Unknown`] for the kernel.
+/// [`Error::Patch`] where an edit's text does not stand in the source exactly once; [`Error::Suite`] for the kernel.
 pub(crate) fn patched(name: &str, kernel: &str, edits: &[(&str, &str)]) -> Result<String, Error> {
     let mut text = crate::suites::find(kernel)?.contract().source.text().to_owned();
     for (find, replace) in edits {
@@ -215,7 +215,7 @@ pub fn conventions() -> impl Iterator<Item = &'static Convention> {
 /// The mutant of a name.
 ///
 /// # Errors
-/// [`Error::Unknown`] with the nearest name.
+/// [`Error::Suite`] with the nearest name.
 pub fn find(name: &str) -> Result<&'static Mutant, Error> {
     all()
         .find(|mutant| mutant.name == name)

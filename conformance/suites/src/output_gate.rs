@@ -8,13 +8,13 @@ use gdn_reference::ops::output_gate;
 use gdn_reference::scalar::Scalar;
 use rand::RngExt;
 
-use super::{COUNTS, view, view_mut};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
 use crate::regime::Regime;
+use crate::{COUNTS, view, view_mut};
 
-pub(super) const SUITES: &[&dyn Suite] = &[&Gate];
+pub(crate) const SUITES: &[&dyn Suite] = &[&Gate];
 
 struct Gate;
 

@@ -8,14 +8,14 @@ use gdn_reference::scalar::Scalar;
 use gdn_reference::{HeadMap, ShapeError};
 use rand::RngExt;
 
-use super::{HEAD_SIZES, view, view_mut};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
 use crate::localize::{Feeds, Layout};
 use crate::regime::Regime;
+use crate::{HEAD_SIZES, view, view_mut};
 
-pub(super) const SUITES: &[&dyn Suite] = &[&Step];
+pub(crate) const SUITES: &[&dyn Suite] = &[&Step];
 
 struct Step;
 

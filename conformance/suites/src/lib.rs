@@ -1,12 +1,28 @@
-//! The suites, one file a kernel family, and the registry that everything else reads.
+//! The suites: what each kernel's cases are, what their inputs hold, what their outputs must be, and what is wrong with those
+//! that are not.
+//!
+//! One file a kernel family, and the registry that everything else reads. A [`case::Case`] is a line of text; [`draw::Draws`] are
+//! its inputs, [`family::Suite::expect`] asks the oracle, [`verdict::judge`] compares, and [`localize::explain`] says why. What is
+//! hot in a run is in here, and optimized in every profile.
+#![forbid(unsafe_code)]
 
 use gdn_gpu::contract::{Dim, Param, Shape};
 use gdn_reference::ShapeError;
 use ndarray::{ArrayView, ArrayViewMut, Dimension, ShapeBuilder, StrideShape};
 
 use crate::case::default_param;
-use crate::error::Error;
+pub use crate::error::Error;
 use crate::family::Suite;
+
+pub mod case;
+pub mod chains;
+pub mod draw;
+mod error;
+pub mod family;
+pub mod localize;
+pub mod regime;
+pub mod tokens;
+pub mod verdict;
 
 mod causal_conv;
 mod delta_rule;

@@ -1,5 +1,5 @@
 //! What the suite itself costs: drawing a case, the oracle with its bounds, the comparison, for every kernel; and the delta rule's
-//! oracle with and without bounds against head size, heads and tokens. `cargo bench -p gdn-conformance --bench suite`; with
+//! oracle with and without bounds against head size, heads and tokens. `cargo bench -p gdn-bench --bench suite`; with
 //! `-- --save-baseline NAME` and `-- --baseline NAME` criterion compares two versions.
 
 use std::hint::black_box;
@@ -171,6 +171,6 @@ fn main() {
     kernels(&mut criterion);
     criterion.final_summary();
     let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
     println!("{}", tables(&target.join("criterion")));
 }

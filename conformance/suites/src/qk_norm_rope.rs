@@ -8,15 +8,14 @@ use gdn_reference::ops::qk_norm_rope;
 use gdn_reference::scalar::Scalar;
 use rand::RngExt;
 
-use super::{view, view_mut, with_eps};
 use crate::case::Case;
-use crate::coverage::Unreachable;
 use crate::draw::Draws;
-use crate::family::{Family, Plan, Results, Suite, scalars};
+use crate::family::{Family, Plan, Results, Suite, Unreachable, scalars};
 use crate::localize::{Feeds, Layout};
 use crate::regime::Regime;
+use crate::{view, view_mut, with_eps};
 
-pub(super) const SUITES: &[&dyn Suite] = &[&NormRope];
+pub(crate) const SUITES: &[&dyn Suite] = &[&NormRope];
 
 struct NormRope;
 

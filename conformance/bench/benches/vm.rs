@@ -1,5 +1,5 @@
 //! The virtual machine's speed: a loop, one token through every kernel of a real layer, and the same PTX in ptoxide.
-//! `cargo bench -p gdn-gpu`; the lines at the end, also to be had alone with `-- summary`, compare with what is required.
+//! `cargo bench -p gdn-bench --bench vm`; the lines at the end, also to be had alone with `-- summary`, compare with what is required.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};

@@ -7,7 +7,6 @@ use crate::case::Case;
 use crate::draw::Draws;
 use crate::error::Error;
 use crate::family::Suite;
-use crate::suites;
 
 /// The inputs of a case's launches.
 pub struct Tokens<'a> {
@@ -23,7 +22,7 @@ impl<'a> Tokens<'a> {
     /// # Errors
     /// [`Error::Unknown`] for a kernel without a suite.
     pub fn of(case: &'a Case) -> Result<Self, Error> {
-        Ok(Self { case, suite: suites::find(case.contract.kernel)?, token: 0, state: Tensors::new() })
+        Ok(Self { case, suite: crate::find(case.contract.kernel)?, token: 0, state: Tensors::new() })
     }
 
     /// The next token and its inputs; nothing after the last.

@@ -8,14 +8,14 @@ use gdn_reference::ops::gates;
 use gdn_reference::scalar::Scalar;
 use rand::RngExt;
 
-use super::{view, view_mut};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
 use crate::localize::Feeds;
 use crate::regime::Regime;
+use crate::{view, view_mut};
 
-pub(super) const SUITES: &[&dyn Suite] = &[&Gates];
+pub(crate) const SUITES: &[&dyn Suite] = &[&Gates];
 
 struct Gates;
 

@@ -7,13 +7,13 @@ use gdn_reference::ShapeError;
 use gdn_reference::ops::quantize;
 use gdn_reference::scalar::Scalar;
 
-use super::COUNTS;
+use crate::COUNTS;
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite};
 use crate::regime::Regime;
 
-pub(super) const SUITES: &[&dyn Suite] = &[&TwoWords];
+pub(crate) const SUITES: &[&dyn Suite] = &[&TwoWords];
 
 struct TwoWords;
 

@@ -8,7 +8,6 @@ use gdn_reference::ShapeError;
 use gdn_reference::scalar::{Bounded, Perturbed, Scalar};
 
 use crate::case::Case;
-use crate::coverage::Unreachable;
 use crate::draw::Draws;
 use crate::localize::{Feeds, Layout, feeds};
 use crate::regime::Regime;
@@ -31,6 +30,17 @@ impl Plan {
     pub fn once(shape: Shape) -> Self {
         Self { shape, tokens: 1 }
     }
+}
+
+/// A way out of a conditional branch that no input of the contract's domain takes, and everything behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Unreachable {
+    /// What stands in the block that ends in the branch: the constant of its comparison.
+    pub branch: &'static str,
+    /// Whether it is the taken branch that is never seen, or its passing by.
+    pub taken: bool,
+    /// Why.
+    pub reason: &'static str,
 }
 
 /// A kernel of a family, as its suite file describes it.

@@ -8,14 +8,14 @@ use gdn_reference::ops::l2_norm;
 use gdn_reference::scalar::Scalar;
 use rand::RngExt;
 
-use super::{HEAD_SIZES, view_mut, with_eps};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
 use crate::localize::Feeds;
 use crate::regime::Regime;
+use crate::{HEAD_SIZES, view_mut, with_eps};
 
-pub(super) const SUITES: &[&dyn Suite] = &[&Normalize];
+pub(crate) const SUITES: &[&dyn Suite] = &[&Normalize];
 
 struct Normalize;
 

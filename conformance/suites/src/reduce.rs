@@ -13,7 +13,7 @@ use crate::family::{Family, Plan, Results, Suite, scalars};
 use crate::localize::Feeds;
 use crate::regime::Regime;
 
-pub(super) const SUITES: &[&dyn Suite] = &[&WARP, &BLOCK];
+pub(crate) const SUITES: &[&dyn Suite] = &[&WARP, &BLOCK];
 
 const WARP: Sums = Sums { kernel: "gdn_warp_sum_test", pairs: &[("v", "out")], of_warps: true };
 const BLOCK: Sums =

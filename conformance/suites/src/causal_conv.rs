@@ -8,14 +8,14 @@ use gdn_reference::ops::{causal_conv, l2_norm};
 use gdn_reference::scalar::Scalar;
 use rand::RngExt;
 
-use super::{HEAD_SIZES, view, view_mut, with_eps};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
 use crate::localize::{Feeds, Layout};
 use crate::regime::Regime;
+use crate::{HEAD_SIZES, view, view_mut, with_eps};
 
-pub(super) const SUITES: &[&dyn Suite] = &[&Conv { fused: false }, &Conv { fused: true }];
+pub(crate) const SUITES: &[&dyn Suite] = &[&Conv { fused: false }, &Conv { fused: true }];
 
 struct Conv {
     fused: bool,

@@ -8,15 +8,15 @@ use gdn_reference::ops::{gated_rms_norm, quantize};
 use gdn_reference::scalar::{Bounded, Scalar};
 use rand::RngExt;
 
-use super::{HEAD_SIZES, view, view_mut, with_eps};
 use crate::case::Case;
 use crate::draw::Draws;
 use crate::family::{Family, Plan, Results, Suite, scalars};
 use crate::localize::Feeds;
 use crate::regime::Regime;
 use crate::verdict::{Check, Want};
+use crate::{HEAD_SIZES, view, view_mut, with_eps};
 
-pub(super) const SUITES: &[&dyn Suite] =
+pub(crate) const SUITES: &[&dyn Suite] =
     &[&GateNorm(Epilogue::None), &GateNorm(Epilogue::OneWord), &GateNorm(Epilogue::TwoWords)];
 
 #[derive(Clone, Copy, PartialEq)]
