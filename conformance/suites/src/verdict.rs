@@ -154,8 +154,10 @@ fn ulps(value: f64, got: f32) -> f64 {
     if !distance.is_finite() {
         return f64::INFINITY;
     }
-    let exponent = (value.abs() as f32).max(f32::MIN_POSITIVE).log2().floor() as i32;
-    distance / 2f64.powi(exponent - 23)
+    // The power of two below the rounded value: the number without the bits of its fraction.
+    let magnitude = (value.abs() as f32).clamp(f32::MIN_POSITIVE, f32::MAX);
+    let power = f32::from_bits(magnitude.to_bits() & 0x7f80_0000);
+    distance / f64::from(power) * f64::from(1 << (f32::MANTISSA_DIGITS - 1))
 }
 
 /// The elements as floats, and as integers where they are.
