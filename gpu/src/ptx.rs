@@ -76,6 +76,17 @@ pub fn compile(program: &str, source: &str) -> Result<String, Error> {
     Ok(format!("{}\n{}", header(source), ptx.trim_end_matches('\0')))
 }
 
+/// What belongs in `golden/ptx/` for a published source: the accepted text itself where NVRTC makes the same of it but for the numbers
+/// of registers.
+///
+/// # Errors
+/// As [`compile`].
+pub fn renewed(accepted: &Accepted) -> Result<String, Error> {
+    let text = compile(accepted.name, accepted.source)?;
+    let same = renumbered(&text) == renumbered(accepted.ptx);
+    Ok(if same { accepted.ptx.to_owned() } else { text })
+}
+
 /// PTX of any source: the accepted one where it was made of this very text, else NVRTC's.
 ///
 /// # Errors

@@ -17,13 +17,14 @@ pub(super) struct Args {
     folder: PathBuf,
 }
 
-/// Runs the command. Mutants whose accepted PTX was made of their very source are kept as they are.
+/// Runs the command. What would differ by the numbers of registers alone is kept as it is, and so are mutants whose accepted PTX was
+/// made of their very source.
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
     let mutants_folder = args.folder.join("mutants");
     folder_of(&mutants_folder.join("any"))?;
-    for ptx::Accepted { name, source, .. } in ptx::Accepted::ALL {
-        let path = args.folder.join(format!("{name}.ptx"));
-        write_whole(&path, &ptx::compile(name, source)?)?;
+    for accepted in ptx::Accepted::ALL {
+        let path = args.folder.join(format!("{}.ptx", accepted.name));
+        write_whole(&path, &ptx::renewed(&accepted)?)?;
         say!("{}", path.display());
     }
     let bar = progress(mutants::all().count() + mutants::faults().count(), "kernels");

@@ -10,7 +10,7 @@ use gdn_gpu::vm::{Approximation, Options};
 use gdn_gpu::{contracts, ptx};
 
 use super::{
-    NONCONFORMANT, Outputs, PASS, Selection, announce, executor_with, not_run, program, progress, tell_not_run,
+    NONCONFORMANT, Outputs, PASS, Selection, announce, executor_with, not_run, present, program, progress, tell_not_run,
 };
 use crate::cases;
 use crate::check::CaseResult;
@@ -21,7 +21,6 @@ use crate::flags::{self, SETS, Set};
 use crate::gate::speed;
 use crate::report::{FlagRow, Header, Report, STYLE};
 use crate::runner::Runner;
-use crate::suites;
 
 /// The second virtual architecture where the first is the oldest: the first one of Hopper.
 const NEWER: &str = "compute_90";
@@ -124,24 +123,6 @@ fn archs(own: &str) -> Vec<String> {
     let own = own.strip_prefix("sm_").map_or_else(|| ptx::ARCH.to_owned(), |number| format!("compute_{number}"));
     let other = if own == ptx::ARCH { NEWER } else { ptx::ARCH };
     vec![own, other.into()]
-}
-
-/// The kernels that are asked for and that the programs have.
-fn present(names: &[String], runner: &mut Runner) -> Result<Vec<&'static dyn Suite>, Error> {
-    for name in names {
-        suites::find(name)?;
-    }
-    let mut kernels = Vec::new();
-    for suite in suites::all() {
-        let kernel = suite.contract().kernel;
-        if (names.is_empty() || names.iter().any(|name| name == kernel)) && runner.has(kernel)? {
-            kernels.push(suite);
-        }
-    }
-    if kernels.is_empty() {
-        return Err(Error::NoCases { filter: format!("kernels {names:?} of what is to be compiled") });
-    }
-    Ok(kernels)
 }
 
 /// Times each kernel of every compiled program beside the first one's.

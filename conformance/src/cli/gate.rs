@@ -8,20 +8,20 @@ use gdn_gpu::contracts;
 use gdn_gpu::executor::{Code, Description, Program};
 use gdn_gpu::vm::Options;
 
-use super::{NONCONFORMANT, Outputs, PASS, Subject, announce, failures, not_run, progress, tell_not_run};
+use super::{NONCONFORMANT, Outputs, PASS, Subject, announce, failures, not_run, present, progress, tell_not_run};
 use crate::agreement;
 use crate::case::Case;
 use crate::cases;
 use crate::check::{self, CaseResult, Detail};
 use crate::detect;
 use crate::error::Error;
+use crate::family::Suite;
 use crate::gate::baseline::{self, Accepted, Baseline};
 use crate::gate::measure::{Measured, pinned};
 use crate::gate::{compare, speed};
 use crate::mutants;
 use crate::report::{Aspect, Change, Header, Report, STYLE, Severity, Speed};
 use crate::runner::Runner;
-use crate::suites;
 use crate::workers;
 
 #[derive(Debug, clap::Args)]
@@ -59,9 +59,10 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     // Asked before long work. Accepting starts a baseline where there is none; one that is there must be whole to be added to.
     let accepted = if args.accept && !path.exists() { None } else { Some(Baseline::read(&path)?) };
     announce(&description);
-    let kernels = kernels(args, &mut runner)?;
+    let suites = present(&args.kernel, &mut runner)?;
+    let kernels: Vec<&str> = suites.iter().map(|suite| suite.contract().kernel).collect();
 
-    let (mut report, mut measured) = measure(args, &mut runner, &description, &kernels)?;
+    let (mut report, mut measured) = measure(args, &mut runner, &description, &suites, &kernels)?;
     report.header.not_run.extend(not_run(absent.as_deref()));
     if args.accept {
         return accept(&report, &measured, accepted, &path, &description, args.seed).and_then(|status| {
@@ -87,34 +88,15 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     Ok(if report.passed() { PASS } else { NONCONFORMANT })
 }
 
-/// The kernels that are asked for and that the programs have.
-fn kernels(args: &Args, runner: &mut Runner) -> Result<Vec<&'static str>, Error> {
-    for kernel in &args.kernel {
-        suites::find(kernel)?;
-    }
-    let mut kernels = Vec::new();
-    for suite in suites::all() {
-        let kernel = suite.contract().kernel;
-        let wanted = args.kernel.is_empty() || args.kernel.iter().any(|name| name == kernel);
-        if wanted && runner.has(kernel)? {
-            kernels.push(kernel);
-        }
-    }
-    if kernels.is_empty() {
-        return Err(Error::NoCases { filter: format!("kernels {:?} of what is to be gated", args.kernel) });
-    }
-    Ok(kernels)
-}
-
 /// Runs everything that is measured of the working kernels alone.
 fn measure(
     args: &Args,
     runner: &mut Runner,
     description: &Description,
+    suites: &[&'static dyn Suite],
     kernels: &[&'static str],
 ) -> Result<(Report, Measured), Error> {
-    let suites: Vec<_> = kernels.iter().map(|kernel| suites::find(kernel)).collect::<Result<_, _>>()?;
-    let cases: Vec<Case> = suites.into_iter().flat_map(|suite| cases::profile(suite, args.seed)).collect();
+    let cases: Vec<Case> = suites.iter().flat_map(|&suite| cases::profile(suite, args.seed)).collect();
     let bar = progress(cases.len(), "cases");
     let run = check::run_all(runner, &cases, Detail::Explained, |result: &CaseResult| {
         bar.set_message(result.case.contract.kernel);

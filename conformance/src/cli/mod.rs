@@ -11,7 +11,9 @@ use gdn_gpu::vm::{Options, VmExecutor};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::Error;
+use crate::family::Suite;
 use crate::runner::Runner;
+use crate::suites;
 
 /// Prints a line as it is, for programs. A reader that has closed its end of the pipe has seen enough: that is no error.
 macro_rules! plain {
@@ -244,6 +246,24 @@ fn executor_with(selection: Selection, options: Options) -> Result<(Box<dyn Exec
         }
         (Err(error), _) => Err(error.into()),
     }
+}
+
+/// The suites of the kernels that are asked for, all where none is, as far as the programs have them.
+fn present(names: &[String], runner: &mut Runner) -> Result<Vec<&'static dyn Suite>, Error> {
+    for name in names {
+        suites::find(name)?;
+    }
+    let mut present = Vec::new();
+    for suite in suites::all() {
+        let kernel = suite.contract().kernel;
+        if (names.is_empty() || names.iter().any(|name| name == kernel)) && runner.has(kernel)? {
+            present.push(suite);
+        }
+    }
+    if present.is_empty() {
+        return Err(Error::NoCases { filter: format!("{} of what is to be run", words(names, "any kernel")) });
+    }
+    Ok(present)
 }
 
 /// The program of a file, CUDA or PTX by its ending.

@@ -1,14 +1,18 @@
-//! The page of reports: self-contained, whole, and, opened in a browser at two widths in light and dark, without errors and with nothing
-//! that overflows.
+//! Reports of every sort: what their schema says, and a page that is self-contained, whole, and, opened in a browser at two widths in
+//! light and dark, without errors and with nothing that overflows.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::LazyLock;
 
 use assert_cmd::Command;
 use gdn_conformance::report::{
-    Aspect, Change, FlagRow, Header, Report, Reports, Resources, SCHEMA, Sanitized, Severity, Speed, page,
+    Aspect, Change, FlagRow, Header, Report, Reports, Resources, SCHEMA, Sanitized, Severity, Speed, page, schema,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
+
+/// The accepted schema.
+const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../golden/report.schema.json");
 
 /// What the browser is asked of a page: errors, what is wider than the window, and each chart's place and words.
 const LOOK: &str = r"
@@ -124,15 +128,20 @@ fn of_a_device() -> Report {
     }
 }
 
-/// The page of a run of every sort, made once.
-static PAGE: LazyLock<Result<String, String>> = LazyLock::new(|| make().map_err(|error| format!("{error:?}")));
+/// A run of every sort, made once: its files by what was run, and the page of all of them.
+struct Runs {
+    files: Vec<(String, String)>,
+    page: String,
+}
 
-fn make() -> Result<String, Failed> {
+static RUNS: LazyLock<Result<Runs, String>> = LazyLock::new(|| make().map_err(|error| format!("{error:?}")));
+
+fn make() -> Result<Runs, Failed> {
     let folder = tempfile::tempdir()?;
     let at = folder.path();
     let broken = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken/fast_exp.ptx");
     let broken = broken.to_string_lossy();
-    let runs: [&[&str]; 7] = [
+    let runs: [&[&str]; 8] = [
         &["check", "--executor", "vm", "--profile", "smoke"],
         &["check", "--executor", "vm", "--kernels", &broken, "--regime", "edges"],
         &["chain", "--executor", "vm", "--tokens", "256", "--regime", "steady", "--regime", "held"],
@@ -140,21 +149,70 @@ fn make() -> Result<String, Failed> {
         &["detect", "--executor", "vm", "--kernel", "gk_gate_mul"],
         &["probe", "--executor", "vm", "--function", "expf", "--arguments", "300"],
         &["sanitize", "--executor", "vm", "--kernel", "gk_gate_mul"],
+        &["gate", "--executor", "vm", "--kernel", "gk_gate_mul", "--accept", "--baseline", "baseline"],
     ];
-    let mut files = Vec::new();
+    let (mut files, mut names) = (Vec::new(), Vec::new());
     for (i, run) in runs.iter().enumerate() {
-        let file = format!("{i}.json");
-        let said = gdn(at, &[*run, &["--json", &file]].concat())?;
-        if !at.join(&file).exists() {
-            return Err(format!("{run:?}: {said}").into());
-        }
-        files.push(file);
+        let name = format!("{i}.json");
+        let said = gdn(at, &[*run, &["--json", &name]].concat())?;
+        let text = std::fs::read_to_string(at.join(&name)).map_err(|error| format!("{run:?}: {error}: {said}"))?;
+        files.push((run.join(" "), text));
+        names.push(name);
     }
-    Reports { schema: SCHEMA, reports: vec![of_a_device()] }.write(&at.join("device.json"))?;
-    files.push("device.json".into());
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let said = gdn(at, &[&["report"], &*files, &["--html", "page.html"]].concat())?;
-    std::fs::read_to_string(at.join("page.html")).map_err(|error| format!("{error}: {said}").into())
+    let device = "device.json";
+    Reports { schema: SCHEMA, reports: vec![of_a_device()] }.write(&at.join(device))?;
+    files.push(("what only a device finds out".into(), std::fs::read_to_string(at.join(device))?));
+    names.push(device.into());
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let said = gdn(at, &[&["report"], &*names, &["--html", "page.html"]].concat())?;
+    let page = std::fs::read_to_string(at.join("page.html")).map_err(|error| format!("{error}: {said}"))?;
+    Ok(Runs { files, page })
+}
+
+fn the_page() -> Result<&'static str, Failed> {
+    Ok(&RUNS.as_ref().map_err(String::as_str)?.page)
+}
+
+fn the_schema_is_the_accepted_one() -> Result<(), Failed> {
+    if std::fs::read_to_string(SCHEMA_FILE)?.trim_end() == schema() {
+        return Ok(());
+    }
+    Err("golden/report.schema.json is stale: `report --schema > golden/report.schema.json`, then read the diff".into())
+}
+
+/// The Python of the active environment, if it can validate.
+fn validator() -> Result<PathBuf, String> {
+    let folder = std::env::var_os("VIRTUAL_ENV").ok_or("there is no active Python environment")?;
+    let python = PathBuf::from(folder).join("bin/python");
+    let found = std::process::Command::new(&python).args(["-c", "import jsonschema"]).stderr(Stdio::null()).status();
+    match found {
+        Ok(status) if status.success() => Ok(python),
+        _ => Err(format!("{} has no jsonschema; `pip install jsonschema`", python.display())),
+    }
+}
+
+fn reports_are_what_the_schema_says(python: &Path) -> Result<(), Failed> {
+    let script = "import json, sys, jsonschema\n\
+        schema = json.load(open(sys.argv[1]))\n\
+        jsonschema.Draft202012Validator.check_schema(schema)\n\
+        jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))\n";
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("r.json");
+    let validate = |text: &str| {
+        std::fs::write(&file, text)?;
+        std::process::Command::new(python).args(["-c", script, SCHEMA_FILE]).arg(&file).stderr(Stdio::piped()).output()
+    };
+    for (run, text) in &RUNS.as_ref().map_err(String::as_str)?.files {
+        let output = validate(text)?;
+        if !output.status.success() {
+            return Err(format!("{run}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
+    }
+    // And what is no report is seen to be none.
+    if validate("{\"schema\": 2, \"reports\": [{\"header\": 3}]}")?.status.success() {
+        return Err("the schema takes anything".into());
+    }
+    Ok(())
 }
 
 /// Words of each chart's caption that must be there.
@@ -173,7 +231,7 @@ const CHARTS: [&str; 11] = [
 ];
 
 fn the_page_needs_nothing_but_itself() -> Result<(), Failed> {
-    let page = PAGE.as_ref().map_err(String::as_str)?;
+    let page = the_page()?;
     for word in ["<script", "http://", "https://", "@import", "url("] {
         // The one address is the name of SVG itself, which nobody fetches.
         let text = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
@@ -185,7 +243,7 @@ fn the_page_needs_nothing_but_itself() -> Result<(), Failed> {
 }
 
 fn what_reports_say_is_text_and_never_markup() -> Result<(), Failed> {
-    let page = PAGE.as_ref().map_err(String::as_str)?;
+    let page = the_page()?;
     if page.contains("<memory>") || !page.contains("a device &amp; its &lt;memory&gt;") {
         return Err("a device's name is not escaped".into());
     }
@@ -193,7 +251,7 @@ fn what_reports_say_is_text_and_never_markup() -> Result<(), Failed> {
 }
 
 fn every_section_is_there() -> Result<(), Failed> {
-    let page = PAGE.as_ref().map_err(String::as_str)?;
+    let page = the_page()?;
     let heads = [
         "Failures",
         "Changes against the accepted baseline",
@@ -224,7 +282,7 @@ fn browser() -> Option<PathBuf> {
 }
 
 fn a_browser_shows_it_whole(browser: &Path, width: u32, dark: bool) -> Result<(), Failed> {
-    let page = PAGE.as_ref().map_err(String::as_str)?;
+    let page = the_page()?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("page.html");
     std::fs::write(&file, page.replacen("<head>", &format!("<head>{LOOK}"), 1))?;
@@ -295,6 +353,12 @@ fn a_browser_shows_it_whole(browser: &Path, width: u32, dark: bool) -> Result<()
     Ok(())
 }
 
+/// A test that cannot be run here, which fails where it is run all the same.
+fn ignored(name: &str, reason: String) -> Trial {
+    let message = reason.clone();
+    Trial::test(name, move || Err(message.into())).with_ignored_flag(true).with_kind(reason)
+}
+
 fn main() {
     let mut trials = vec![
         Trial::test("the_page_needs_nothing_but_itself", the_page_needs_nothing_but_itself),
@@ -302,15 +366,19 @@ fn main() {
         Trial::test("every_section_is_there", every_section_is_there),
         Trial::test("a_page_of_nothing_is_no_pass", a_page_of_nothing_is_no_pass),
     ];
+    trials.push(Trial::test("the_schema_is_the_accepted_one", the_schema_is_the_accepted_one));
+    let name = "reports_are_what_the_schema_says";
+    trials.push(match validator() {
+        Ok(python) => Trial::test(name, move || reports_are_what_the_schema_says(&python)),
+        Err(reason) => ignored(name, reason),
+    });
     let browser = browser();
     for (width, dark) in [(1280, false), (1280, true), (390, false), (390, true)] {
         let scheme = if dark { "dark" } else { "light" };
         let name = format!("a_browser_shows_it_whole_at_{width}_pixels_in_{scheme}");
         trials.push(match browser.clone() {
             Some(browser) => Trial::test(name, move || a_browser_shows_it_whole(&browser, width, dark)),
-            None => Trial::test(name, || Ok(()))
-                .with_ignored_flag(true)
-                .with_kind("there is no Chromium; `apt-get install chromium`"),
+            None => ignored(&name, "there is no Chromium; `apt-get install chromium`".into()),
         });
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
