@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin;
 use gdn_conformance::gate::baseline::{self, Baseline};
 use gdn_gpu::{contracts, ptx};
 use rand::rngs::ChaCha8Rng;
@@ -20,7 +21,7 @@ fn file(name: &str) -> String {
 }
 
 fn command(folder: &Path, args: &[&str]) -> std::process::Command {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_gdn-conformance"));
+    let mut command = std::process::Command::new(cargo_bin("gdn-conformance"));
     command.env("COLUMNS", "200").current_dir(folder);
     command.args(["gate", "--executor", "vm", "--baseline", "baseline", "--kernel", KERNEL]).args(args);
     command

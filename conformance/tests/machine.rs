@@ -76,9 +76,8 @@ fn a_thousand_adversarial_approximations_stay_within_the_bounds() {
     let changed: usize = (1..=1000_u64)
         .into_par_iter()
         .map(|seed| {
-            // Whether a rule is broken is the schedules' test; an approximation changes values.
-            let approximation = Approximation::Adversarial(seed);
-            let mut adversarial = runner(Options { approximation, checks: false, ..Options::default() });
+            let mut adversarial =
+                runner(Options { approximation: Approximation::Adversarial(seed), ..Options::default() });
             // The first few seeds are compared with correctly rounded approximations, to see that something was drawn.
             let mut exact = (seed <= 20).then(|| runner(Options::default()));
             let mut changed = 0;

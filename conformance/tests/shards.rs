@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin;
 use gdn_conformance::report;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -143,7 +144,7 @@ fn an_interrupt_leaves_files_whole() -> Result<(), Failed> {
     let at = folder.path();
     let mut interrupted = 0;
     for turn in 0..24_u32 {
-        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_gdn-conformance"))
+        let mut child = std::process::Command::new(cargo_bin("gdn-conformance"))
             .current_dir(at)
             .args(["check", "--executor", "vm", "--kernel", "gk_gate_mul", "--json", "r.json"])
             .stdout(Stdio::null())

@@ -15,7 +15,6 @@ use crate::cases;
 use crate::check::{self, CaseResult, Detail};
 use crate::detect;
 use crate::error::Error;
-use crate::family::Suite;
 use crate::gate::baseline::{self, Accepted, Baseline};
 use crate::gate::measure::{Measured, pinned};
 use crate::gate::{compare, speed};
@@ -61,8 +60,9 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     announce(&description);
     let suites = present(&args.kernel, &mut runner)?;
     let kernels: Vec<&str> = suites.iter().map(|suite| suite.contract().kernel).collect();
+    let cases: Vec<Case> = suites.iter().flat_map(|&suite| cases::profile(suite, args.seed)).collect();
 
-    let (mut report, mut measured) = measure(args, &mut runner, &description, &suites, &kernels)?;
+    let (mut report, mut measured) = measure(args, &mut runner, &description, &cases, &kernels)?;
     report.header.not_run.extend(not_run(absent.as_deref()));
     if args.accept {
         return accept(&report, &measured, accepted, &path, &description, args.seed).and_then(|status| {
@@ -93,12 +93,11 @@ fn measure(
     args: &Args,
     runner: &mut Runner,
     description: &Description,
-    suites: &[&'static dyn Suite],
+    cases: &[Case],
     kernels: &[&'static str],
 ) -> Result<(Report, Measured), Error> {
-    let cases: Vec<Case> = suites.iter().flat_map(|&suite| cases::profile(suite, args.seed)).collect();
     let bar = progress(cases.len(), "cases");
-    let run = check::run_all(runner, &cases, Detail::Explained, |result: &CaseResult| {
+    let run = check::run_all(runner, cases, Detail::Explained, |result: &CaseResult| {
         bar.set_message(result.case.contract.kernel);
         bar.inc(1);
     });
