@@ -1,7 +1,6 @@
 //! Asks a device for its answers and writes what is kept of them, with all that differs from the machine.
 
 use std::path::Path;
-use std::sync::Mutex;
 
 use gdn_gpu::Executor;
 use gdn_gpu::vm::Approximation;
@@ -15,46 +14,63 @@ use crate::known;
 use crate::summary::Summary;
 use crate::verdict::{Operands, direct, open_bits};
 
+/// Forms that are asked before their answers are compared: so many that the cores are busy, and so few that memory holds them.
+const BATCH: usize = 64;
+
+/// A device's answers to a form's operands, or why there are none.
+type Answers = Result<Vec<u8>, String>;
+
 /// Answers of all forms: what is kept, and the summary of the comparison with the machine.
+///
+/// The device is asked for one form after another, and only the comparison is spread over the cores: a device that is the machine waits
+/// for the same threads, which would meanwhile take up another form and wait for the device.
 ///
 /// # Errors
 /// The forms that have no answers, and why.
 pub(crate) fn ask(executor: Box<dyn Executor>, forms: &[Form], summary: &Summary) -> (Golden, Vec<String>) {
-    let device = Device::new(executor);
-    let name = device.describe();
-    let device = Mutex::new(device);
-    let results: Vec<(Option<Record>, Option<String>)> = (0..forms.len())
-        .into_par_iter()
-        .map(|at| {
-            let form = &forms[at];
-            let operands = Operands::of(form);
-            let answers = match device.lock() {
-                Ok(mut device) => device.answers(forms, at, &operands.bytes),
-                Err(_) => Err("the device's thread has panicked".into()),
-            };
-            let mut answers = match answers {
-                Ok(answers) => answers,
-                Err(why) => return (None, summary.note(form, Err(why)).err()),
-            };
-            let open = open_bits(form, &operands, &answers);
-            settle(form, &mut answers);
-            let complaint = summary.note(form, direct(form, &operands, &answers)).err();
-            match machine(form, &operands.bytes, Approximation::CorrectlyRounded) {
-                Ok(rounded) => {
-                    let complaint = complaint.or_else(|| known::told(form, &operands, &answers, &rounded)).or(open);
-                    (Some(Record::new(form, &operands.bytes, &answers, &rounded)), complaint)
-                }
-                Err(why) => (None, Some(why.to_string())),
-            }
-        })
-        .collect();
-    let mut golden = Golden { device: name, records: Vec::new() };
+    let mut device = Device::new(executor);
+    let mut golden = Golden { device: device.describe(), records: Vec::new() };
     let mut complaints = Vec::new();
-    for (form, (record, complaint)) in forms.iter().zip(results) {
-        complaints.extend(complaint.map(|why| format!("{}: {why}", form.name)));
-        golden.records.extend(record);
+    for start in (0..forms.len()).step_by(BATCH) {
+        let batch = start..forms.len().min(start + BATCH);
+        let asked: Vec<(&Form, Operands, Answers)> = batch
+            .map(|at| {
+                let operands = Operands::of(&forms[at]);
+                let answers = device.answers(forms, at, &operands.bytes);
+                (&forms[at], operands, answers)
+            })
+            .collect();
+        let compared: Vec<(&Form, Option<Record>, Option<String>)> = asked
+            .into_par_iter()
+            .map(|(form, operands, answers)| {
+                let (record, complaint) = compare(form, &operands, answers, summary);
+                (form, record, complaint)
+            })
+            .collect();
+        for (form, record, complaint) in compared {
+            complaints.extend(complaint.map(|why| format!("{}: {why}", form.name)));
+            golden.records.extend(record);
+        }
     }
     (golden, complaints)
+}
+
+/// A form's answers against the machine: what is kept of them, and what is to be told.
+fn compare(form: &Form, operands: &Operands, answers: Answers, summary: &Summary) -> (Option<Record>, Option<String>) {
+    let mut answers = match answers {
+        Ok(answers) => answers,
+        Err(why) => return (None, summary.note(form, Err(why)).err()),
+    };
+    let open = open_bits(form, operands, &answers);
+    settle(form, &mut answers);
+    let complaint = summary.note(form, direct(form, operands, &answers)).err();
+    match machine(form, &operands.bytes, Approximation::CorrectlyRounded) {
+        Ok(rounded) => {
+            let complaint = complaint.or_else(|| known::told(form, operands, &answers, &rounded)).or(open);
+            (Some(Record::new(form, &operands.bytes, &answers, &rounded)), complaint)
+        }
+        Err(why) => (None, Some(why.to_string())),
+    }
 }
 
 /// Writes the answers, `differences.txt` beside them, and says what was found; whether every form has answers.
